@@ -1,7 +1,9 @@
 /* sked-bench gflownet --only threads: training on 1, 2, 4, ... threads up to --threads. */
 #include "bench.h"
 
-#include <math.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* What is trained: `graphs` as the settings say, and updates for one thread. */
 typedef struct course {
@@ -35,24 +37,96 @@ static sked_status train(const arguments *a, const course *c, int threads, doubl
     return st;
 }
 
-/* 1, 2, 4, ... threads in turn, again and again, so that a slow moment of the machine is not one row's; the
- * quickest run of each counts. */
+static int by_rate(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Runs as a program of its own, and tells its rate; 0 where it failed. */
+static void train_apart(const arguments *a, const course *c, int to)
+{
+    sked_error err = {0};
+    double rate = 0;
+    if (train(a, c, 1, &rate, &err) != SKED_OK)
+        rate = 0;
+    _exit(write(to, &rate, sizeof rate) == (ssize_t)sizeof rate ? 0 : 1);
+}
+
+/*
+ * So many programs of one thread each at the same time, and what they do together: as much as the machine
+ * gives to that many threads. *sum is 0 where one of them failed or was stopped.
+ */
+static sked_status train_side_by_side(const arguments *a, const course *c, int programs, double *sum,
+                                      sked_error *err)
+{
+    int ends[2], begun = 0, told = 0;
+    double rate;
+    *sum = 0;
+    if (pipe(ends) != 0)
+        return fail(err, SKED_ERR_IO, "a pipe cannot be had");
+    fflush(stdout);
+    for (pid_t child = 1; begun < programs && child > 0; begun += child > 0) {
+        child = fork();
+        if (child == 0)
+            train_apart(a, c, ends[1]);
+    }
+    close(ends[1]);
+    for (; read(ends[0], &rate, sizeof rate) == (ssize_t)sizeof rate && rate > 0; told++)
+        *sum += rate;
+    close(ends[0]);
+    for (int k = 0; k < begun; k++)
+        wait(NULL);
+    *sum = told == programs ? *sum : 0;
+    return begun == programs ? SKED_OK : fail(err, SKED_ERR_IO, "%d programs cannot be started", programs);
+}
+
+enum { MOST_ROWS = 11, RUNS = 5 }; /* the largest number of threads has ten bits */
+
+static double median_of(double *rates)
+{
+    qsort(rates, RUNS, sizeof *rates, by_rate);
+    return rates[RUNS / 2];
+}
+
+static void print_rows(const course *c, int rows, double rate[][RUNS], double *together)
+{
+    const double one = median_of(rate[0]), all = median_of(together);
+    double last = one;
+    for (int j = 0; j < rows; j++) {
+        last = median_of(rate[j]);
+        printf("%-36s %8d %12.2f %8.2f %16.0f %8.2f\n", c->name, 1 << j, last, rate[j][RUNS - 1],
+               100 * last * c->graphs, last / one);
+    }
+    const int programs = 1 << (rows - 1);
+    printf(
+        "%d programs of one thread side by side: %.2f together, %.2f each; %d threads: %.0f %% of it, %.2f "
+        "times one of them\n",
+        programs, all, all / programs, programs, 100 * last / all, last * programs / all);
+    fflush(stdout);
+}
+
+/*
+ * 1, 2, 4, ... threads in turn, then as many programs, again and again, so that a slow moment of the machine
+ * is not one row's. Ratios are those of medians. One thread alone may have a faster processor than one of
+ * many (its clock, the other half of its core, the neighbours of a virtual machine): the programs say by how
+ * much.
+ */
 static sked_status scale(const arguments *a, const course *c, sked_error *err)
 {
-    enum { most = 11, runs = 3 }; /* the largest number of threads has ten bits */
-    double best[most] = {0};
-    for (int k = 0; k < runs; k++)
-        for (int j = 0; 1 << j <= (int)a->threads; j++) {
-            double rate;
-            const sked_status st = train(a, c, 1 << j, &rate, err);
-            if (st != SKED_OK || rate == 0)
+    double rate[MOST_ROWS][RUNS], together[RUNS];
+    int rows = 0;
+    for (int k = 0; k < RUNS; k++) {
+        for (rows = 0; 1 << rows <= (int)a->threads; rows++) {
+            const sked_status st = train(a, c, 1 << rows, &rate[rows][k], err);
+            if (st != SKED_OK || rate[rows][k] == 0)
                 return st;
-            best[j] = fmax(best[j], rate);
         }
-    for (int j = 0; 1 << j <= (int)a->threads; j++)
-        printf("%-36s %8d %12.2f %16.0f %8.2f\n", c->name, 1 << j, best[j], 100 * best[j] * c->graphs,
-               best[j] / best[0]);
-    fflush(stdout);
+        const sked_status st = train_side_by_side(a, c, 1 << (rows - 1), &together[k], err);
+        if (st != SKED_OK || together[k] == 0)
+            return st;
+    }
+    print_rows(c, rows, rate, together);
     return SKED_OK;
 }
 
@@ -64,8 +138,8 @@ sked_status bench_gflownet_threads(const arguments *a, sked_error *err)
         {"encode-once, 16 graphs", {"validate=0", "graphs=16", "policy=encode-once"}, 16, 1},
         {"stepwise, one graph", {"validate=0", "graphs=1", "policy=stepwise"}, 1, 1}};
     sked_status st = SKED_OK;
-    printf("threads: training, 50 ops, 4 devices, batch 100\n%-36s %8s %12s %16s %8s\n", "", "threads",
-           "updates/s", "trajectories/s", "ratio");
+    printf("threads: training, 50 ops, 4 devices, batch 100\n%-36s %8s %12s %8s %16s %8s\n", "", "threads",
+           "updates/s", "best", "trajectories/s", "ratio");
     for (size_t k = 0; k < sizeof courses / sizeof *courses && st == SKED_OK; k += (size_t)a->sample)
         st = scale(a, &courses[k], err);
     putchar('\n');

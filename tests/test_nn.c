@@ -85,6 +85,23 @@ static double linear_fn(void *data, const double *x, double *dx)
     return sum;
 }
 
+/* The same with the weights' gradient in pieces of columns. */
+static double pieces_fn(void *data, const double *x, double *dx)
+{
+    const double *in = x, *w = in + N * P, *b = w + P * Q;
+    double y[N * Q], dy[N * Q], whole[N * P + P * Q + Q] = {0};
+    k->linear(N, P, Q, in, w, b, y);
+    const double sum = weigh(y, N * Q, dy);
+    if (dx == NULL)
+        return sum;
+    k->linear_grad(N, P, Q, NULL, w, dy, dx, NULL, NULL);
+    for (int first = 0; first < Q; first += 8)
+        k->weight_grad(N, P, Q, first, first + 8, in, dy, dx + N * P, dx + N * P + P * Q);
+    linear_fn(data, x, whole);
+    assert_memory_equal(dx, whole, sizeof whole);
+    return sum;
+}
+
 static double packed_fn(void *data, const double *x, double *dx)
 {
     (void)data;
@@ -256,6 +273,7 @@ static void test_operators(void **state)
     fill(x, 2000, 1);
     fill(feature, N * DEVICES * F, 2);
     check_gradient("linear", linear_fn, NULL, x, N * P + P * Q + Q);
+    check_gradient("weight_grad", pieces_fn, NULL, x, N * P + P * Q + Q);
     check_gradient("linear_packed", packed_fn, NULL, x, N * P + P * Q + N * Q);
     check_gradient("unit", unit_fn, NULL, x, N * Q);
     check_gradient("norm", norm_fn, NULL, x, N * P + 2 * P);
@@ -337,6 +355,33 @@ static void check_learning(const whole *w, const sked_i_layout *layout)
     sked_i_batch_destroy_f64(b);
     free(once);
     free(twice);
+}
+
+/* Trajectory balance with a given log Z is a mean over trajectories: a batch in long and short parts has the
+ * gradient of two small ones. */
+static void check_parts(const whole *w, const sked_i_layout *layout)
+{
+    const sked_i_loss loss = {.kind = SKED_I_LOSS_TB, .log_z = -3};
+    const int32_t size[] = {45, 30, 15};
+    double *one = calloc((size_t)layout->total, sizeof *one),
+           *sum = calloc((size_t)layout->total, sizeof *sum);
+    double largest = 0;
+    assert_non_null(one);
+    assert_non_null(sum);
+    for (int n = 0; n < 3; n++) {
+        sked_i_batch_f64 *b = NULL;
+        memset(one, 0, (size_t)layout->total * sizeof *one);
+        OK(sked_i_batch_create_f64(w->policy, size[n], 2, true, &b, err));
+        OK(sked_i_batch_set_loss_f64(b, &loss, err));
+        OK(sked_i_batch_learn_f64(b, 0, 1, n == 2 ? 30 : 0, one, err));
+        sked_i_batch_destroy_f64(b);
+        largest = fmax(largest, size[n] * largest_of(one, layout->total));
+        for (int64_t i = 0; i < layout->total; i++)
+            sum[i] += (n == 0 ? 1 : -1) * size[n] * one[i];
+    }
+    assert_true(largest > 0 && largest_of(sum, layout->total) <= 1e-11 * largest);
+    free(one);
+    free(sum);
 }
 
 /* Every parameter of the table, up to that many entries or so of each, and other ones in every call. */
@@ -435,6 +480,7 @@ static void check_whole_by(const char *family, int32_t nodes, int32_t devices, d
         check_loss(family, &layout, loss, &w, parameter, entries, moved);
     } else {
         check_learning(&w, &layout);
+        check_parts(&w, &layout);
         check_parameters(family, &layout, loss_fn, &w, parameter, entries, moved);
     }
     sked_i_batch_destroy_f64(w.batch);

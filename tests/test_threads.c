@@ -209,7 +209,7 @@ static void teams_do_every_share(void **state)
 enum { JOBS = 9, MOST_PIECES = 7 };
 typedef struct factory {
     int done[JOBS][JOBS][MOST_PIECES];
-    int out_of_order, asked[JOBS][JOBS + 1];
+    int threads, out_of_order, asked[JOBS][JOBS + 1];
 } factory;
 
 static int pieces_of(int job, int stage)
@@ -223,9 +223,11 @@ static int ask_pieces(void *data, int job, int stage)
     return pieces_of(job, stage);
 }
 
-static void run_piece(void *data, int job, int stage, int piece)
+static void run_piece(void *data, int job, int stage, int piece, int thread)
 {
     factory *f = data;
+    if (thread < 0 || thread >= f->threads)
+        f->out_of_order = 1;
     for (int k = 0; stage > 0 && k < pieces_of(job, stage - 1); k++)
         if (f->done[job][stage - 1][k] != 1)
             f->out_of_order = 1;
@@ -239,7 +241,7 @@ static void jobs_go_through_their_stages(void **state)
         sked_i_team *team = NULL;
         OK(sked_i_team_create(count, &team, err));
         for (int turn = 0; turn < 200; turn++) {
-            factory f = {0};
+            factory f = {.threads = count};
             const sked_i_team_jobs jobs = {.count = JOBS, .pieces = ask_pieces, .run = run_piece, .data = &f};
             OK(sked_i_team_work(team, &jobs, err));
             assert_int_equal(f.out_of_order, 0);

@@ -154,7 +154,7 @@ static sked_i_sampler_learner_settings settings(const sked_i_loss *loss, int les
                                              .clip = 0.01, /* some are clipped, some are not */
                                              .graphs = GRAPHS,
                                              .lessons = lessons,
-                                             .batch = 12,
+                                             .batch = 45,
                                              .largest = 16,
                                              .devices = 4,
                                              .threads = threads};
@@ -170,27 +170,31 @@ static void assert_same_state(const sked_sampler *a, const sked_sampler *b)
 }
 
 /* New trajectories, or those of the epoch before. */
-static void learn(sked_i_sampler_learner *l, const sked_sampler *m, const sked_i_loss *loss,
-                  const sked_i_lesson *lessons, int count, sked_i_mark *marks)
+static void begin_learning(sked_i_sampler_learner *l, const sked_sampler *m, const sked_i_loss *loss,
+                           const sked_i_lesson *lessons, int count)
 {
     const sked_i_loss each[GRAPHS] = {*loss, *loss, *loss};
     if (m->epoch > 0)
         OK(l->kind->again(l, err));
     else
         OK(l->kind->start(l, lessons, each, count, err));
-    OK(l->kind->finish(l, marks, err));
 }
 
-/* Some updates by one learner. */
+/* Some updates by one learner. With `others` it is told of the next lessons, and every other time of those,
+ * which do not come. */
 static sked_sampler *learnt_alone(sked_i_policy_id policy, const sked_i_loss *loss,
-                                  const sked_i_lesson *lessons, int threads, sked_i_mark *marks)
+                                  const sked_i_lesson *lessons, const sked_i_lesson *others, int threads,
+                                  sked_i_mark *marks)
 {
     const sked_i_sampler_learner_settings how = settings(loss, GRAPHS, threads);
     sked_sampler *m = new_model(policy, loss->kind);
     sked_i_sampler_learner *l = NULL;
     OK(sked_i_sampler_learner_cpu.create(m, &how, &l, err));
     while (m->steps < 3) {
-        learn(l, m, loss, lessons, GRAPHS, marks);
+        begin_learning(l, m, loss, lessons, GRAPHS);
+        if (others != NULL && m->epoch == 0)
+            l->kind->prefetch(l, m->steps % 2 == 0 ? lessons : others, GRAPHS);
+        OK(l->kind->finish(l, marks, err));
         OK(l->kind->update(l, NULL, err));
     }
     OK(l->kind->fetch(l, err));
@@ -216,8 +220,8 @@ static void learn_together(sked_i_policy_id policy, const sked_i_loss *loss, con
     while (m[0]->steps < 3) {
         memset(gradient, 0, (size_t)alone->layout.total * sizeof *gradient);
         for (int r = 0; r < 2; r++) {
-            learn(l[r], m[r], loss, lessons + (r == 0 ? 0 : share[0]), share[r],
-                  mark + (r == 0 ? 0 : share[0]));
+            begin_learning(l[r], m[r], loss, lessons + (r == 0 ? 0 : share[0]), share[r]);
+            OK(l[r]->kind->finish(l[r], mark + (r == 0 ? 0 : share[0]), err));
             OK(l[r]->kind->add(l[r], gradient, err));
         }
         for (int r = 0; r < 2; r++)
@@ -238,15 +242,17 @@ static void check_learning(sked_i_policy_id policy, const sked_i_loss *loss)
 {
     sked_i_graph_source *s = source();
     sked_i_lesson_law law = law_of(s, NULL);
-    sked_i_lesson lessons[GRAPHS];
+    sked_i_lesson lessons[2 * GRAPHS];
     sked_i_mark marks[GRAPHS], others[GRAPHS];
     if (policy == SKED_I_POLICY_STEPWISE)
         law.machine.transfers = law.machine.unequal = 0;
-    for (int k = 0; k < GRAPHS; k++)
-        OK(sked_i_lesson_make(&law, 0, k, &lessons[k], err));
-    sked_sampler *alone = learnt_alone(policy, loss, lessons, 1, marks);
+    else
+        law.batch = 45; /* in long and short parts */
+    for (int k = 0; k < 2 * GRAPHS; k++)
+        OK(sked_i_lesson_make(&law, k / GRAPHS, k % GRAPHS, &lessons[k], err));
+    sked_sampler *alone = learnt_alone(policy, loss, lessons, NULL, 1, marks);
     for (int threads = 2; threads <= 9; threads += 7) {
-        sked_sampler *m = learnt_alone(policy, loss, lessons, threads, others);
+        sked_sampler *m = learnt_alone(policy, loss, lessons, lessons + GRAPHS, threads, others);
         assert_same_state(alone, m);
         assert_memory_equal(marks, others, sizeof marks);
         sked_sampler_destroy(m);
@@ -258,7 +264,7 @@ static void check_learning(sked_i_policy_id policy, const sked_i_loss *loss)
         assert_true((marks[k].log_z == loss->log_z) == (loss->kind == SKED_I_LOSS_TB));
     }
     sked_sampler_destroy(alone);
-    for (int k = 0; k < GRAPHS; k++)
+    for (int k = 0; k < 2 * GRAPHS; k++)
         sked_i_lesson_clear(&lessons[k]);
     sked_i_source_close(s);
 }
@@ -298,7 +304,8 @@ static void test_a_stop_leaves_the_model(void **state)
     OK(l->kind->fetch(l, err));
     assert_same_state(before, m);
     stop = 0;
-    learn(l, m, &losses[0], &lesson, 1, &mark);
+    begin_learning(l, m, &losses[0], &lesson, 1);
+    OK(l->kind->finish(l, &mark, err));
     assert_true(isfinite(mark.loss) && mark.norm > 0);
     sked_i_sampler_learner_destroy(l);
     sked_i_lesson_clear(&lesson);

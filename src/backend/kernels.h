@@ -49,6 +49,9 @@ typedef struct RN(kernels) {
     /* dx, dw and db may be NULL; w is not read where dx is NULL. */
     void (*linear_grad)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                         real *dx, real *dw, real *db);
+    /* dw and db of linear_grad alone, of columns first to end - 1 (multiples of SKED_I_LANES). */
+    void (*weight_grad)(int32_t n, int32_t p, int32_t q, int32_t first, int32_t end, const real *x,
+                        const real *dy, real *dw, real *db);
     /*
      * For a matrix that is used often: pack copies w[p,q] into an order of the backend's own, p * q numbers,
      * and linear_packed takes that. y[n,q] = x[n,p] w + b, or where b is NULL y += x w.

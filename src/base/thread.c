@@ -258,7 +258,6 @@ static void sleep_a_while(workshop *w)
 static void do_jobs(void *data, int index)
 {
     workshop *w = data;
-    (void)index;
     for (int idle = 0; __atomic_load_n(&w->open, __ATOMIC_ACQUIRE) > 0;) {
         uint64_t ticket;
         const int job = look(w, &ticket);
@@ -270,7 +269,7 @@ static void do_jobs(void *data, int index)
                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
             const int stage = (int)(ticket >> 48);
             idle = 0;
-            w->jobs->run(w->jobs->data, job, stage, next_of(ticket));
+            w->jobs->run(w->jobs->data, job, stage, next_of(ticket), index);
             if (__atomic_sub_fetch(&w->place[job].left, 1, __ATOMIC_ACQ_REL) == 0)
                 put_up(w, job, stage + 1);
         }

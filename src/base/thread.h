@@ -30,7 +30,8 @@ typedef struct sked_i_team_jobs {
     int count;
     /* Pieces of a stage, asked for once, by one thread, when the stage before is over; 0: the job is done. */
     int (*pieces)(void *data, int job, int stage);
-    void (*run)(void *data, int job, int stage, int piece);
+    /* thread: who runs it, 0 to count - 1; for what may be near it in a cache, never for a result. */
+    void (*run)(void *data, int job, int stage, int piece, int thread);
     void *data;
 } sked_i_team_jobs;
 enum { SKED_I_TEAM_STAGES = 1 << 16, SKED_I_TEAM_PIECES = 1 << 24 }; /* there are fewer */

@@ -8,19 +8,16 @@
  */
 #include "backend/kernels.h"
 
+#include "base/clones.h"
 #include "base/explog.h"
 #include "base/rng.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Not under sanitizers: the loader picks before their own memory is set up. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define CLONES __attribute__((target_clones("avx2", "default")))
-#define WIDE   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
-#else
-#define CLONES
+#define CLONES SKED_I_CLONES
+#if SKED_I_HAS_CLONES
+#define WIDE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
@@ -190,6 +187,17 @@ INLINE void outer_strip(int vecs, int64_t n, int64_t p, int64_t q, const real *x
         outer_tile(1, vecs, n, p, q, x + k, dy, dw + k * q);
 }
 
+/* Columns first to end - 1 of dw. */
+INLINE void outer_columns(int64_t n, int64_t p, int64_t q, int64_t first, int64_t end, const real *x,
+                          const real *dy, real *dw)
+{
+    int64_t j = first;
+    for (; j + 2 * LANES <= end; j += 2 * LANES)
+        outer_strip(2, n, p, q, x, dy + j, dw + j);
+    for (; j < end; j += LANES)
+        outer_strip(1, n, p, q, x, dy + j, dw + j);
+}
+
 /* Few rows: most entries of x are zeros of a ReLU or of features. */
 INLINE void outer_rows(int64_t n, int64_t p, int64_t q, const real *x, const real *dy, real *dw)
 {
@@ -228,17 +236,20 @@ CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, c
 {
     for (int64_t i = 0; i < n && dx != NULL; i++)
         dot_rows(p, q, dy + i * q, w, dx + i * p);
-    if (n < 4 && dw != NULL) {
+    if (n < 4 && dw != NULL)
         outer_rows(n, p, q, x, dy, dw);
-    } else if (dw != NULL) {
-        int64_t j = 0;
-        for (; j + 2 * LANES <= q; j += 2 * LANES)
-            outer_strip(2, n, p, q, x, dy + j, dw + j);
-        for (; j < q; j += LANES)
-            outer_strip(1, n, p, q, x, dy + j, dw + j);
-    }
+    else if (dw != NULL)
+        outer_columns(n, p, q, 0, q, x, dy, dw);
     for (int64_t i = 0; i < n && db != NULL; i++)
         add_scaled(q, 1, dy + i * q, db);
+}
+
+CLONES static void weight_grad(int32_t n, int32_t p, int32_t q, int32_t first, int32_t end, const real *x,
+                               const real *dy, real *dw, real *db)
+{
+    outer_columns(n, p, q, first, end, x, dy, dw);
+    for (int64_t i = 0; i < n; i++)
+        add_scaled(end - first, 1, dy + i * q + first, db + first);
 }
 
 /* ------------------------------------------------------------------ norm and film */
@@ -768,6 +779,7 @@ static void log_softmax_grad(int32_t n, const real *logp, const int32_t *count, 
 const RN(kernels) RN(kernels_cpu) = {
     .linear = linear,
     .linear_grad = linear_grad,
+    .weight_grad = weight_grad,
     .pack = pack,
     .linear_packed = linear_packed,
     .unit = unit,

@@ -9,6 +9,22 @@
 /* In nats. */
 static const double huber_bound = 20;
 
+/*
+ * Long parts save memory and sums; short ones, a fifth of the trajectories, go to threads that are ahead of
+ * others. Small batches have nothing to save, and where gradients are taken in a single pass a part has three
+ * of them: there all parts are alike, and there are few.
+ */
+static void cut_into_parts(RN(batch) * b)
+{
+    const int32_t share = (int32_t)((int64_t)b->size * 4 / 5 / SKED_I_BATCH_LONG);
+    const bool alike = share < 2 || b->policy->kind->single_pass;
+    const int32_t most = alike ? SKED_I_BATCH_LONG : SKED_I_BATCH_PARTS - SKED_I_BATCH_LONG;
+    b->share = alike ? 0 : share;
+    b->longs = alike ? 0 : SKED_I_BATCH_LONG;
+    const int32_t rest = b->size - b->longs * b->share;
+    b->parts = b->longs + (rest < most ? rest : most);
+}
+
 sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bool gradients,
                              RN(batch) * *out, sked_error *err)
 {
@@ -18,13 +34,14 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     SKED_NEW0(b, 1);
     b->policy = p;
     b->size = size;
-    b->parts = size < SKED_I_BATCH_PARTS ? size : SKED_I_BATCH_PARTS;
+    cut_into_parts(b);
     b->threads = threads < b->parts ? threads : b->parts;
     b->bound = p->kind->single_pass ? INFINITY : huber_bound;
     b->gradients = gradients;
     SKED_NEW0(b->trajectory, size);
     SKED_NEW(b->steps, 2 * size * n);
     SKED_NEW(b->slope, gradients ? size : 0);
+    SKED_NEW(b->zeta, size);
     for (int64_t k = 0; k < size; k++)
         b->trajectory[k] = (sked_i_trajectory){.op = b->steps + 2 * k * n,
                                                .device = b->steps + (2 * k + 1) * n,
@@ -38,17 +55,22 @@ cleanup:
 
 static int32_t first_of(const RN(batch) * b, int32_t part)
 {
-    return (int32_t)((int64_t)b->size * part / b->parts);
+    const int32_t from = b->longs * b->share;
+    if (part <= b->longs)
+        return part * b->share;
+    return from + (int32_t)((int64_t)(b->size - from) * (part - b->longs) / (b->parts - b->longs));
 }
 
-void RN(batch_close_part)(RN(batch) * b, int32_t part)
+void RN(batch_close)(RN(batch) * b, int32_t piece, int32_t count)
 {
-    RN(walker_destroy)(b->walker[part]);
-    b->walker[part] = NULL;
-    RN(gradient_clear)(&b->gradient[part]);
-    RN(gradient_clear)(&b->plain[part]);
-    RN(gradient_clear)(&b->weighed[part]);
-    for (int32_t k = first_of(b, part); k < first_of(b, part + 1); k++) {
+    for (int32_t k = piece; k < SKED_I_BATCH_PARTS; k += count) {
+        RN(walker_destroy)(b->walker[k]);
+        b->walker[k] = NULL;
+        RN(gradient_clear)(&b->gradient[k]);
+        RN(gradient_clear)(&b->plain[k]);
+        RN(gradient_clear)(&b->weighed[k]);
+    }
+    for (int32_t k = piece; k < b->size; k += count) {
         sked_i_trajectory *t = &b->trajectory[k];
         free(t->kept);
         t->kept = NULL;
@@ -60,11 +82,12 @@ void RN(batch_destroy)(RN(batch) * b)
 {
     if (b == NULL)
         return;
-    for (int32_t k = 0; k < b->parts && b->trajectory != NULL; k++)
-        RN(batch_close_part)(b, k);
+    if (b->trajectory != NULL)
+        RN(batch_close)(b, 0, 1);
     free(b->trajectory);
     free(b->steps);
     free(b->slope);
+    free(b->zeta);
     free(b->log_step);
     free(b->advantage);
     free(b);
@@ -118,12 +141,10 @@ static void collect(RN(batch) * b, int32_t part, int32_t k)
     clear(g);
 }
 
-/* The slope of trajectory k, and whether its gradient is wanted. */
-static bool slope_of(const RN(batch) * b, int32_t k, real *slope)
+/* Of trajectory k. */
+static real slope_of(const RN(batch) * b, int32_t k)
 {
-    const RN(batch_pass) *p = &b->pass;
-    *slope = p->slope ? p->slope[k] : p->single;
-    return p->slope != NULL || p->single;
+    return b->pass.slope ? b->pass.slope[k] : 1;
 }
 
 static sked_i_walk_kind kind_of(const RN(batch_pass) * p, int32_t k)
@@ -143,21 +164,27 @@ static void clear_part(RN(batch) * b, int32_t part)
     }
 }
 
-/* Memory of a part, by the first thread that needs it: together they are quicker than one. */
 static sked_status open_part(RN(batch) * b, int32_t part, sked_error *err)
 {
     sked_status st = SKED_OK;
-    if (b->walker[part] != NULL)
-        return SKED_OK;
-    if (b->gradients)
+    if (b->gradient[part].block == NULL)
         SKED_TRY(RN(gradient_create)(b->policy, &b->gradient[part], err));
-    if (b->gradients && takes_one_pass(b)) {
+    if (b->plain[part].block == NULL && takes_one_pass(b))
         SKED_TRY(RN(gradient_create)(b->policy, &b->plain[part], err));
+    if (b->weighed[part].block == NULL && takes_one_pass(b))
         SKED_TRY(RN(gradient_create)(b->policy, &b->weighed[part], err));
-    }
-    SKED_TRY(RN(walker_create)(b->policy, &b->walker[part], err));
 cleanup:
     return st;
+}
+
+static sked_status open_walker(RN(batch) * b, int32_t own, sked_error *err)
+{
+    return b->walker[own] != NULL ? SKED_OK : RN(walker_create)(b->policy, &b->walker[own], err);
+}
+
+sked_status RN(batch_open)(RN(batch) * b, int32_t piece, sked_error *err)
+{
+    return piece < b->parts ? open_part(b, piece, err) : open_walker(b, piece - b->parts, err);
 }
 
 static int32_t left_of(const RN(batch) * b, int32_t part)
@@ -170,102 +197,101 @@ static bool takes_gradients(const RN(batch_pass) * p)
     return p->slope != NULL || p->single;
 }
 
-/* Trajectory k, with the memory of a part that is the caller's. */
-static void walk_one(RN(batch) * b, int32_t part, int32_t k)
+/* Trajectory k, with a walker and, for its gradient, a part that are the caller's; else part is -1. */
+static void walk_one(RN(batch) * b, int32_t own, int32_t part, int32_t k)
 {
     RN(batch_pass) *p = &b->pass;
-    sked_status *st = &p->status[part];
-    *st = open_part(b, part, &p->error[part]);
-    if (*st == SKED_OK && takes_gradients(p) && k == first_of(b, part))
-        clear_part(b, part);
-    if (*st == SKED_OK) {
-        real slope;
-        RN(gradient) *gradient = slope_of(b, k, &slope) ? &b->gradient[part] : NULL;
-        sked_i_rng rng;
-        sked_i_rng_seed(&rng, p->seed, p->first + (uint64_t)k);
-        *st = RN(walk)(b->walker[part], kind_of(p, k), &rng, slope, gradient, &b->trajectory[k],
-                       &p->error[part]);
+    sked_error *err = &p->error[own];
+    sked_status st = SKED_OK;
+    real slope = 0;
+    sked_i_rng rng;
+    SKED_TRY(open_walker(b, own, err));
+    if (part >= 0) {
+        SKED_TRY(open_part(b, part, err));
+        slope = slope_of(b, k);
+        if (k == first_of(b, part))
+            clear_part(b, part);
     }
-    p->failed[part] = k;
-}
-
-/* The next trajectory of a part that is the caller's. */
-static void walk_next(RN(batch) * b, int32_t part)
-{
-    RN(batch_pass) *p = &b->pass;
-    const int32_t left = left_of(b, part), k = first_of(b, part + 1) - left;
-    const sked_status *st = &p->status[part];
-    walk_one(b, part, k);
-    if (p->single && *st == SKED_OK)
+    sked_i_rng_seed(&rng, p->seed, p->first + (uint64_t)k);
+    SKED_TRY(RN(walk)(b->walker[own], kind_of(p, k), &rng, slope, part >= 0 ? &b->gradient[part] : NULL,
+                      &b->trajectory[k], err));
+    if (p->single)
         collect(b, part, k);
-    __atomic_store_n(&p->left[part], *st == SKED_OK ? left - 1 : 0, __ATOMIC_RELAXED);
+cleanup:
+    p->status[own] = st;
+    p->failed[own] = k;
 }
 
-/* Of the parts that nobody is at, the one with the most to do; -1: there is none. */
-static int32_t most_left(const RN(batch) * b)
+/* The part with the most to do, of all or of those that nobody is at; -1: there is none. */
+static int32_t most_left(const RN(batch) * b, bool free)
 {
     int32_t best = -1, most = 0;
     for (int32_t k = 0; k < b->parts; k++)
-        if (left_of(b, k) > most && !__atomic_load_n(&b->pass.taken[k], __ATOMIC_RELAXED)) {
+        if (left_of(b, k) > most && !(free && __atomic_load_n(&b->pass.taken[k], __ATOMIC_RELAXED))) {
             best = k;
             most = left_of(b, k);
         }
     return best;
 }
 
-static bool claim(RN(batch) * b, int32_t part)
+static bool claim(bool *taken)
 {
     bool free = false;
-    return __atomic_compare_exchange_n(&b->pass.taken[part], &free, true, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(taken, &free, true, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static void release(RN(batch) * b, int32_t part)
+static void release(bool *taken)
 {
-    __atomic_store_n(&b->pass.taken[part], false, __ATOMIC_RELEASE);
+    __atomic_store_n(taken, false, __ATOMIC_RELEASE);
 }
 
-/* `other` is so far behind `own` that a thread had better change: it must fetch what the part has in memory.
- * On few threads all parts are done in good time without. */
-static bool is_behind(const RN(batch) * b, int32_t other, int32_t own)
+/* A walker that was nobody's: there is one for each thread. */
+static int32_t claim_walker(RN(batch) * b, int thread)
 {
-    enum { parts_enough = 4 }; /* for each thread */
-    return b->threads * parts_enough > b->parts && left_of(b, other) > left_of(b, own) + 1;
+    int32_t own = thread % b->threads;
+    while (!claim(&b->pass.walks[own]))
+        own = (own + 1) % b->threads;
+    return own;
 }
 
-/* Without gradients trajectories are independent: who is free takes the next one. */
-static void walk_any(RN(batch) * b, int32_t part)
+/* A trajectory of the part that is not walked yet; -1: there is none. */
+static int32_t take_one(RN(batch) * b, int32_t part)
 {
-    while (b->pass.status[part] == SKED_OK) {
-        const int32_t k = __atomic_fetch_add(&b->pass.next, 1, __ATOMIC_RELAXED);
-        if (k >= b->size)
-            return;
-        walk_one(b, part, k);
-    }
+    const int32_t left = __atomic_fetch_sub(&b->pass.left[part], 1, __ATOMIC_RELAXED);
+    return left > 0 ? first_of(b, part + 1) - left : -1;
 }
 
-void RN(batch_walk)(RN(batch) * b, int32_t piece)
+/* What a part has left, together with other threads. */
+static void walk_any(RN(batch) * b, int32_t own, int32_t part)
 {
-    if (!takes_gradients(&b->pass)) {
-        walk_any(b, piece);
+    for (int32_t k; b->pass.status[own] == SKED_OK && (k = take_one(b, part)) >= 0;)
+        walk_one(b, own, -1, k);
+}
+
+/* What a part has left, in order and alone; nothing where another thread is at it. */
+static void walk_part(RN(batch) * b, int32_t own, int32_t part)
+{
+    RN(batch_pass) *p = &b->pass;
+    if (!claim(&p->taken[part]))
         return;
+    for (int32_t left; (left = left_of(b, part)) > 0 && p->status[own] == SKED_OK;) {
+        walk_one(b, own, part, first_of(b, part + 1) - left);
+        __atomic_store_n(&p->left[part], left - 1, __ATOMIC_RELAXED);
     }
-    for (int32_t own = -1;;) {
-        const int32_t other = most_left(b);
-        if (own < 0 && other < 0)
-            return;
-        if (other >= 0 && (own < 0 || is_behind(b, other, own)) && claim(b, other)) {
-            if (own >= 0)
-                release(b, own);
-            own = other;
-        }
-        if (own >= 0 && left_of(b, own) > 0)
-            walk_next(b, own);
-        if (own >= 0 && left_of(b, own) == 0) {
-            release(b, own);
-            own = -1;
-        }
-    }
+    release(&p->taken[part]);
+}
+
+void RN(batch_walk)(RN(batch) * b, int thread)
+{
+    const bool alone = takes_gradients(&b->pass);
+    const int32_t own = claim_walker(b, thread);
+    for (int32_t part = thread % b->parts; part >= 0 && b->pass.status[own] == SKED_OK;
+         part = most_left(b, alone))
+        if (alone)
+            walk_part(b, own, part);
+        else
+            walk_any(b, own, part);
+    release(&b->pass.walks[own]);
 }
 
 static void begin_pass(RN(batch) * b, const RN(batch_pass) * p)
@@ -281,8 +307,8 @@ sked_status RN(batch_check)(const RN(batch) * b, sked_error *err)
 {
     const RN(batch_pass) *p = &b->pass;
     bool stopped = false;
-    int32_t first = -1; /* part whose failure came with the first trajectory */
-    for (int32_t k = 0; k < b->parts; k++) {
+    int32_t first = -1; /* walker whose failure came with the first trajectory */
+    for (int32_t k = 0; k < b->threads; k++) {
         stopped = stopped || p->status[k] == SKED_ERR_STOPPED;
         if (p->status[k] != SKED_OK && p->status[k] != SKED_ERR_STOPPED)
             first = first < 0 || p->failed[k] < p->failed[first] ? k : first;
@@ -323,12 +349,18 @@ static double bounded(const RN(batch) * b, double r)
     return r > b->bound ? b->bound : r < -b->bound ? -b->bound : r;
 }
 
-/* Sum of slopes at c: falls as c rises, and is 0 at the least loss. */
+static void fill_zeta(const RN(batch) * b)
+{
+    for (int32_t k = 0; k < b->size; k++)
+        b->zeta[k] = zeta_of(b, k);
+}
+
+/* Sum of slopes at c for b->zeta: falls as c rises, and is 0 at the least loss. */
 static double slopes(const RN(batch) * b, double c)
 {
     double sum = 0;
     for (int32_t k = 0; k < b->size; k++)
-        sum += bounded(b, zeta_of(b, k) - c);
+        sum += bounded(b, b->zeta[k] - c);
     return sum;
 }
 
@@ -341,11 +373,11 @@ static double centre_of(const RN(batch) * b)
     double low = INFINITY, high = -INFINITY, sum = 0;
     if (b->loss.kind == SKED_I_LOSS_TB)
         return b->loss.log_z;
+    fill_zeta(b);
     for (int32_t k = 0; k < b->size; k++) {
-        const double zeta = zeta_of(b, k);
-        low = fmin(low, zeta);
-        high = fmax(high, zeta);
-        sum += zeta;
+        low = fmin(low, b->zeta[k]);
+        high = fmax(high, b->zeta[k]);
+        sum += b->zeta[k];
     }
     if (high - low <= b->bound)
         return sum / b->size;
@@ -383,7 +415,10 @@ void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first
 
 double RN(batch_pull)(const RN(batch) * b)
 {
-    return b->loss.kind == SKED_I_LOSS_TB ? -2 * slopes(b, b->loss.log_z) / b->size : 0;
+    if (b->loss.kind != SKED_I_LOSS_TB)
+        return 0;
+    fill_zeta(b);
+    return -2 * slopes(b, b->loss.log_z) / b->size;
 }
 
 double RN(batch_speedup)(const RN(batch) * b, int32_t listed)

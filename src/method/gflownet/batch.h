@@ -16,15 +16,16 @@
  * the mean of the batch is what a critic would have to learn to say there, and no other network is needed.
  * Rewards that differ by less than a nat are left as they are: there the bonus for entropy may win.
  *
- * Trajectories are split into a fixed number of parts whatever the number of threads, each with random
- * numbers and a gradient of its own, and parts are added in order: results do not depend on threads.
+ * Every trajectory has random numbers of its own. Gradients are summed in parts, one trajectory after the
+ * other, and the parts are added in order: results do not depend on threads. Most trajectories lie in some
+ * long parts, the others in short ones, by which threads end at about the same time.
  */
 #ifndef SKED_METHOD_GFLOWNET_BATCH_H
 #define SKED_METHOD_GFLOWNET_BATCH_H
 #include "method/gflownet/loss.h"
 #include "method/gflownet/policy.h"
 
-enum { SKED_I_BATCH_PARTS = 16 };
+enum { SKED_I_BATCH_LONG = 16, SKED_I_BATCH_PARTS = 40 };
 
 /* What the parts do now. */
 typedef struct RN(batch_pass) {
@@ -32,18 +33,21 @@ typedef struct RN(batch_pass) {
     int32_t listed;
     uint64_t seed, first;
     const real *slope; /* [size]: add gradients; NULL: none */
+    /* How the walkers fare. */
     sked_error error[SKED_I_BATCH_PARTS];
     sked_status status[SKED_I_BATCH_PARTS];
     int32_t failed[SKED_I_BATCH_PARTS]; /* the trajectory, where status is not OK */
-    int32_t next;                       /* atomic, without gradients: trajectory to be walked */
-    int32_t left[SKED_I_BATCH_PARTS];   /* atomic: trajectories that are not walked yet */
-    bool taken[SKED_I_BATCH_PARTS];     /* atomic: a thread is at it */
+    bool walks[SKED_I_BATCH_PARTS];     /* atomic: a thread has the walker */
+    /* And the parts. */
+    int32_t left[SKED_I_BATCH_PARTS]; /* atomic: trajectories that are not walked yet; below 0 counts as 0 */
+    bool taken[SKED_I_BATCH_PARTS];   /* atomic: a thread adds to its gradient */
 } RN(batch_pass);
 
 typedef struct RN(batch) {
     const RN(policy) * policy;
     int32_t size, parts;
-    int threads;
+    int32_t longs, share; /* the first parts, which have so many trajectories each */
+    int threads;          /* that walk at once at most: one walker for each */
     double bound; /* INFINITY where gradients are taken in a single pass, which needs a plain square */
     sked_i_loss loss;
     double centre; /* of the loss whose gradient is taken */
@@ -53,10 +57,11 @@ typedef struct RN(batch) {
     sked_i_trajectory *trajectory; /* [size] */
     int32_t *steps;                /* ops and devices of all of them */
     real *slope;                   /* [size] of the loss, by log P_F - log P_B */
+    double *zeta;                  /* [size] room for them */
     RN(batch_pass) pass;
     bool gradients;
-    RN(walker) * walker[SKED_I_BATCH_PARTS]; /* NULL: the part has no memory yet */
-    RN(gradient) gradient[SKED_I_BATCH_PARTS];
+    RN(walker) * walker[SKED_I_BATCH_PARTS];   /* [threads] NULL: it has no memory yet */
+    RN(gradient) gradient[SKED_I_BATCH_PARTS]; /* [parts] likewise, as the next two */
     /* Single pass: sums of gradients of log P_F - log P_B, plain and times (zeta - zeta of the part's first).
      */
     RN(gradient) plain[SKED_I_BATCH_PARTS], weighed[SKED_I_BATCH_PARTS];
@@ -101,18 +106,18 @@ SKED_MUST_CHECK sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint6
  * batch_learn in pieces, for callers with threads of their own. In this order, what is called "pieces" at
  * once on any threads:
  *
- *     batch_draw; pieces batch_walk, as many as threads, or parts; batch_check
+ *     batch_draw; pieces batch_walk, as many as b->threads; batch_check
  *     batch_second, and where that says so: pieces batch_walk, likewise; batch_check
  *     pieces batch_gather(0..count - 1 of any count); policy_grad of gradient[0]
  */
 void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first);
 /*
- * Piece 0..parts - 1. Walks trajectories until there is none that another thread is not at. Without gradients
- * any piece takes any trajectory. With them the trajectories of a part follow one another, but not on one
- * thread: where fewer threads get processors than there are parts, all parts go on.
+ * Walks trajectories until there is none that another thread is not at. thread: 0 or more, and where it can
+ * be the same one for both passes: it begins with what it may have in its cache. Without gradients any thread
+ * takes any trajectory, with them those of one part after another.
  */
-void RN(batch_walk)(RN(batch) * b, int32_t piece);
-/* How the parts ended. */
+void RN(batch_walk)(RN(batch) * b, int thread);
+/* How the walks ended. */
 SKED_MUST_CHECK sked_status RN(batch_check)(const RN(batch) * b, sked_error *err);
 /* The trajectories are drawn. true: their gradients take a second pass. */
 bool RN(batch_second)(RN(batch) * b);
@@ -120,6 +125,9 @@ bool RN(batch_second)(RN(batch) * b);
 void RN(batch_again)(RN(batch) * b);
 /* Adds the parts up in gradient[0], piece by piece of its block. */
 void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count);
-/* Frees what a part has; all of it is made again where the part is needed once more. */
-void RN(batch_close_part)(RN(batch) * b, int32_t part);
+/* Memory for parts and walkers, ahead, in pieces 0 to parts + threads - 1; else it is made by the first
+ * thread that needs it. */
+SKED_MUST_CHECK sked_status RN(batch_open)(RN(batch) * b, int32_t piece, sked_error *err);
+/* Frees it, in count pieces; all of it is made again where it is needed once more. */
+void RN(batch_close)(RN(batch) * b, int32_t piece, int32_t count);
 #endif

@@ -24,8 +24,7 @@
  * adding in the order of the lessons: each calls add on what the one with the lessons before it has summed,
  * and all update with the last sum.
  *
- * The norm of such a sum is at most clip but for rounding; the CPU cuts it once more in Adam, another backend
- * need not.
+ * The norm of such a sum is at most clip but for rounding.
  *
  * Same model, settings and lessons: the same bytes, whatever threads and prefetch are.
  *
@@ -38,6 +37,7 @@
 #include "method/gflownet/loss.h"
 #include "method/gflownet/network/sampler.h"
 
+enum { SKED_I_SPARE_LESSONS = 2 };
 typedef struct sked_i_sampler_learner_settings {
     sked_i_loss_id loss;       /* the kind that every start has */
     double clip;               /* largest norm of a lesson's gradient */
@@ -47,8 +47,8 @@ typedef struct sked_i_sampler_learner_settings {
     int32_t devices;           /* nor more of these */
     int threads;               /* of the CPU that it may use */
     const sked_i_limit *limit; /* heard while it works; NULL: none */
-    /* Makes one lesson of the next update: for threads that would wait, once a lesson. NULL: nothing to do.
-     */
+    /* Makes a lesson of a coming update, or nothing where they are made: for threads that would wait, so
+     * often for each lesson. NULL: nothing to do. */
     void (*spare)(void *data);
     void *spare_data;
 } sked_i_sampler_learner_settings;
@@ -99,8 +99,8 @@ struct sked_i_sampler_learner_kind {
     sked_status (*finish)(sked_i_sampler_learner *l, sked_i_mark *marks, sked_error *err);
     /* gradient[layout.total] += share * gradient of each lesson, in order. */
     sked_status (*add)(sked_i_sampler_learner *l, float *gradient, sked_error *err);
-    /* One Adam step as in sked_i_sampler_update, with this gradient[layout.total], or with the sum over the
-     * lessons of the last start where it is NULL. May return before it is done. */
+    /* One Adam step as in sked_i_sampler_update without a cut, with this gradient[layout.total], or with the
+     * sum over the lessons of the last start where it is NULL. May return before it is done. */
     sked_status (*update)(sked_i_sampler_learner *l, const float *gradient, sked_error *err);
     /* Parameters, moments and steps into the model. */
     sked_status (*fetch)(sked_i_sampler_learner *l, sked_error *err);

@@ -14,6 +14,9 @@
 /* What becomes of a lesson, one after the other. PREPARE and BACK have stages of the policy's own. */
 typedef enum phase { OPEN, PREPARE, DRAW, GRADE, GATHER, BACK, NORM, DONE } phase;
 
+/* The norm of a gradient is made of so many, whatever the number of threads. */
+enum { NORMS = 16 };
+
 /* One lesson being learnt. */
 typedef struct desk {
     const sked_i_lesson *lesson;
@@ -22,10 +25,11 @@ typedef struct desk {
     sked_i_policy_f32 *policy;
     sked_i_batch_f32 *batch;
     sked_i_back_f32 *back;
+    int64_t update; /* of the lesson, where the desk was opened for it */
     phase phase;
-    int stage, pieces;               /* of the phase, and of that stage */
-    float *gradient;                 /* [total] */
-    double norm[SKED_I_BATCH_PARTS]; /* of pieces of it */
+    int stage, pieces;  /* of the phase, and of that stage */
+    float *gradient;    /* [total] */
+    double norm[NORMS]; /* of pieces of it */
     sked_i_mark mark;
     sked_status status;
     sked_error error;
@@ -37,10 +41,12 @@ typedef struct cpu_learner {
     sked_i_sampler_learner_settings how;
     sked_i_team *team;
     int count;
-    desk *desk;      /* [how.lessons] */
+    desk *desk;  /* [how.lessons] */
+    desk *spare; /* [how.lessons] of the update before; threads that would wait turn them into the next's */
+    const sked_i_lesson *next; /* [n_next] lessons of the next update, as far as they are known */
+    int n_next;
     int *order;      /* [how.lessons] the largest first, so that none is left to the end alone */
     float *gradient; /* [total] */
-    double *norm;    /* [threads] of each one's share of it */
 } cpu_learner;
 
 static bool serves(const sked_i_layout *layout)
@@ -65,14 +71,15 @@ static void destroy(sked_i_sampler_learner *generic)
 {
     cpu_learner *c = (cpu_learner *)generic;
     sked_i_team_destroy(c->team);
-    for (int k = 0; k < c->how.lessons && c->desk; k++) {
+    for (int k = 0; k < c->how.lessons && c->desk && c->spare; k++) {
         close_desk(&c->desk[k]);
+        close_desk(&c->spare[k]);
         free(c->desk[k].gradient);
     }
     free(c->desk);
+    free(c->spare);
     free(c->order);
     free(c->gradient);
-    free(c->norm);
     free(c);
 }
 
@@ -86,8 +93,8 @@ static sked_status create(sked_sampler *model, const sked_i_sampler_learner_sett
     c->model = model;
     c->how = *how;
     SKED_NEW(c->gradient, model->layout.total);
-    SKED_NEW(c->norm, how->threads);
     SKED_NEW0(c->desk, how->lessons);
+    SKED_NEW0(c->spare, how->lessons);
     SKED_NEW(c->order, how->lessons);
     for (int k = 0; k < how->lessons; k++)
         SKED_NEW(c->desk[k].gradient, model->layout.total);
@@ -105,19 +112,42 @@ static int64_t size_of(const sked_i_lesson *l)
     return (int64_t)l->graph->n_ops * l->batch;
 }
 
+/* Desks of the update before and of this one change places. */
+static void change_desks(cpu_learner *c)
+{
+    desk *const before = c->desk;
+    c->desk = c->spare;
+    c->spare = before;
+    for (int k = 0; k < c->how.lessons; k++) {
+        c->desk[k].gradient = before[k].gradient;
+        before[k].gradient = NULL;
+    }
+}
+
+/* The desk is for this lesson now. What was opened ahead for it stays. */
+static void sit_down(desk *d, const sked_i_lesson *lesson, const sked_i_loss *loss)
+{
+    const bool opened = d->batch != NULL && d->lesson == lesson && d->update == lesson->update;
+    if (!opened)
+        close_desk(d);
+    d->lesson = lesson;
+    d->loss = *loss;
+    d->again = false;
+    d->status = SKED_OK;
+    d->phase = OPEN;
+    d->stage = 0;
+}
+
 static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons,
                          const sked_i_loss *losses, int count, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
     c->count = count;
+    c->n_next = 0;
+    change_desks(c);
     for (int k = 0; k < count; k++) {
-        c->desk[k].lesson = &lessons[k];
-        c->desk[k].loss = losses[k];
-        c->desk[k].again = false;
-        c->desk[k].status = SKED_OK;
-        c->desk[k].phase = OPEN;
-        c->desk[k].stage = 0;
+        sit_down(&c->desk[k], &lessons[k], &losses[k]);
         int at = k;
         for (; at > 0 && size_of(&lessons[c->order[at - 1]]) < size_of(&lessons[k]); at--)
             c->order[at] = c->order[at - 1];
@@ -139,7 +169,24 @@ static sked_status again(sked_i_sampler_learner *generic, sked_error *err)
     return SKED_OK;
 }
 
+static void prefetch(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count)
+{
+    cpu_learner *c = (cpu_learner *)generic;
+    c->next = lessons;
+    c->n_next = count;
+}
+
 /* ------------------------------------------------------------------ stages */
+
+/*
+ * Small lessons take so little time that memory counts: theirs is made ahead, and freed when threads have
+ * nothing else to do. Large ones have it only while they need it.
+ */
+static bool is_small(const sked_i_lesson *l)
+{
+    enum { most_ops = 512 };
+    return l->graph->n_ops <= most_ops;
+}
 
 static sked_status open_desk(const cpu_learner *c, desk *d, sked_error *err)
 {
@@ -147,9 +194,43 @@ static sked_status open_desk(const cpu_learner *c, desk *d, sked_error *err)
     const sked_i_layout *layout = &c->model->layout;
     SKED_TRY(sked_i_policy_create_f32(d->lesson->instance, layout, sked_i_backend_cpu.nn, &d->policy, err));
     SKED_TRY(sked_i_batch_create_f32(d->policy, d->lesson->batch, c->how.threads, true, &d->batch, err));
-    SKED_TRY(sked_i_batch_set_loss_f32(d->batch, &d->loss, err));
+    d->update = d->lesson->update;
 cleanup:
     return st;
+}
+
+/* Instead of a desk of the update before: one of the next. What fails is tried once more when it is needed.
+ */
+static void turn_desk(const cpu_learner *c, int k)
+{
+    desk *d = &c->spare[k];
+    sked_error unused = {0};
+    close_desk(d);
+    d->lesson = k < c->n_next ? &c->next[k] : NULL;
+    if (d->lesson != NULL && is_small(d->lesson) && open_desk(c, d, &unused) != SKED_OK)
+        close_desk(d);
+}
+
+/* Job count + k, for threads that would wait: lessons are made, and desk k of the next update is opened. */
+static int spare_pieces(const cpu_learner *c, int k, int stage)
+{
+    const desk *d = &c->spare[k];
+    if (stage == 0)
+        return c->how.spare ? 1 + SKED_I_SPARE_LESSONS : 1;
+    return stage == 1 && d->batch != NULL && !d->policy->kind->single_pass
+               ? d->batch->parts + d->batch->threads
+               : 0;
+}
+
+static void run_spare(const cpu_learner *c, int k, int stage, int piece)
+{
+    sked_error unused = {0};
+    if (stage == 1)
+        (void)!sked_i_batch_open_f32(c->spare[k].batch, piece, &unused);
+    else if (piece > 0)
+        c->how.spare(c->how.spare_data);
+    else if (c->model->epoch == 0)
+        turn_desk(c, k);
 }
 
 /* Some of the parameters, for each thread: no cache line is written by two. */
@@ -171,51 +252,79 @@ static double norm_of(int count, const double *norms)
     return sqrt(square);
 }
 
-/* Measures a piece of the gradient, and frees a part of the batch. */
+/* Measures a piece of the gradient, and frees a piece of a large batch. */
 static void end_piece(const cpu_learner *c, desk *d, int piece)
 {
     const int64_t total = c->model->layout.total;
-    const int64_t first = total * piece / SKED_I_BATCH_PARTS, end = total * (piece + 1) / SKED_I_BATCH_PARTS;
+    const int64_t first = total * piece / NORMS, end = total * (piece + 1) / NORMS;
     d->norm[piece] = sked_i_gradient_norm(end - first, d->gradient + first);
-    if (piece < d->batch->parts)
-        sked_i_batch_close_part_f32(d->batch, piece);
+    if (!is_small(d->lesson))
+        sked_i_batch_close_f32(d->batch, piece, NORMS);
 }
 
 static sked_status end_lesson(const cpu_learner *c, desk *d, sked_error *err)
 {
     const sked_status st = d->policy->kind->back_end(d->back, err);
     d->back = NULL;
-    d->mark.norm = norm_of(SKED_I_BATCH_PARTS, d->norm);
-    if (c->model->epoch + 1 >= c->model->epochs)
+    d->mark.norm = norm_of(NORMS, d->norm);
+    if (c->model->epoch + 1 >= c->model->epochs && !is_small(d->lesson))
         close_desk(d);
     return st;
 }
 
-static void run(void *data, int job, int stage, int piece)
+/* A thread's share of the sum of the parts. */
+static void gather(const cpu_learner *c, desk *d, int thread)
+{
+    int64_t first, end;
+    sked_i_batch_gather_f32(d->batch, thread, c->how.threads);
+    share_of(c, thread, &first, &end);
+    memset(d->gradient + first, 0, (size_t)(end - first) * sizeof *d->gradient);
+}
+
+static void take_marks(desk *d)
+{
+    d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
+    d->mark.speedup = sked_i_batch_speedup_f32(d->batch, d->lesson->listed);
+    d->mark.pull = sked_i_batch_pull_f32(d->batch);
+}
+
+/* Makes the way back ready while others walk. Where this fails it is tried once more when it is needed. */
+static void begin_back(desk *d)
+{
+    sked_error unused = {0};
+    (void)!d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, &unused);
+}
+
+static void run(void *data, int job, int stage, int piece, int thread)
 {
     cpu_learner *c = data;
     if (job >= c->count) {
-        c->how.spare(c->how.spare_data);
+        run_spare(c, job - c->count, stage, piece);
         return;
     }
     desk *d = &c->desk[c->order[job]];
-    int64_t first, end;
-    (void)stage;
     switch (d->phase) {
     case OPEN:
-        d->status = open_desk(c, d, &d->error);
+        if (d->batch == NULL)
+            d->status = open_desk(c, d, &d->error);
         break;
     case PREPARE:
         d->policy->kind->prepare(d->policy, d->stage, piece, d->pieces);
         break;
     case DRAW:
+        sked_i_batch_walk_f32(d->batch, thread);
+        break;
     case GRADE:
-        sked_i_batch_walk_f32(d->batch, piece);
+        if (piece < d->batch->threads)
+            sked_i_batch_walk_f32(d->batch, thread);
+        else
+            begin_back(d);
         break;
     case GATHER:
-        sked_i_batch_gather_f32(d->batch, piece, d->pieces);
-        share_of(c, piece, &first, &end);
-        memset(d->gradient + first, 0, (size_t)(end - first) * sizeof *d->gradient);
+        if (piece < c->how.threads)
+            gather(c, d, piece);
+        else
+            take_marks(d);
         break;
     case BACK:
         d->policy->kind->back_run(d->back, d->stage, piece, d->pieces);
@@ -232,6 +341,7 @@ static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
     const sked_i_lesson *l = d->lesson;
     switch (d->phase) {
     case PREPARE:
+        SKED_TRY(sked_i_batch_set_loss_f32(d->batch, &d->loss, err));
         sked_i_policy_begin_f32(d->policy, c->model->parameter, l->temperature);
         break;
     case DRAW:
@@ -251,10 +361,9 @@ static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
         SKED_TRY(sked_i_batch_check_f32(d->batch, err));
         break;
     case BACK:
-        d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
-        d->mark.speedup = sked_i_batch_speedup_f32(d->batch, l->listed);
-        d->mark.pull = sked_i_batch_pull_f32(d->batch);
-        SKED_TRY(d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
+        if (d->back == NULL)
+            SKED_TRY(
+                d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
         break;
     case DONE:
         SKED_TRY(end_lesson(c, d, err));
@@ -274,14 +383,15 @@ static int pieces_of(const cpu_learner *c, const desk *d)
     case PREPARE:
         return d->policy->kind->prepare_pieces(d->policy, d->stage, threads);
     case DRAW:
+        return d->stage == 0 ? d->batch->threads : 0;
     case GRADE:
-        return d->stage == 0 ? d->batch->parts : 0;
+        return d->stage == 0 ? d->batch->threads + 1 : 0; /* and the way back */
     case GATHER:
-        return d->stage == 0 ? threads : 0;
+        return d->stage == 0 ? threads + 1 : 0; /* and the marks */
     case BACK:
         return d->policy->kind->back_pieces(d->back, d->stage, threads);
     case NORM:
-        return d->stage == 0 ? SKED_I_BATCH_PARTS : 0;
+        return d->stage == 0 ? NORMS : 0;
     default:
         return d->stage == 0;
     }
@@ -291,7 +401,7 @@ static int next_pieces(void *data, int job, int stage)
 {
     cpu_learner *c = data;
     if (job >= c->count)
-        return stage == 0;
+        return spare_pieces(c, job - c->count, stage);
     desk *d = &c->desk[c->order[job]];
     if (stage > 0)
         d->stage++;
@@ -309,8 +419,9 @@ static int next_pieces(void *data, int job, int stage)
 static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
-    const int spares = c->how.spare ? c->how.lessons : 0; /* the last jobs: they fill the gaps */
-    const sked_i_team_jobs jobs = {.count = c->count + spares, .pieces = next_pieces, .run = run, .data = c};
+    /* The last jobs fill the gaps. */
+    const sked_i_team_jobs jobs = {
+        .count = c->count + c->how.lessons, .pieces = next_pieces, .run = run, .data = c};
     const sked_status st = sked_i_team_work(c->team, &jobs, err);
     for (int k = 0; k < c->count; k++)
         if (st != SKED_OK || c->desk[k].status != SKED_OK)
@@ -349,64 +460,32 @@ static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_er
     return SKED_OK;
 }
 
-static void sum_some(void *data, int thread)
-{
-    cpu_learner *c = data;
-    int64_t first, end;
-    share_of(c, thread, &first, &end);
-    memset(c->gradient + first, 0, (size_t)(end - first) * sizeof *c->gradient);
-    add_share(c, first, end, c->gradient);
-    c->norm[thread] = sked_i_gradient_norm(end - first, c->gradient + first);
-}
-
 typedef struct step {
     cpu_learner *learner;
-    const float *gradient;
-    bool sums; /* the gradient is to be summed first */
-    double cut;
+    const float *gradient; /* NULL: the sum over the lessons */
     sked_i_adam adam;
 } step;
 
 static void step_some(void *data, int thread)
 {
     const step *s = data;
+    cpu_learner *c = s->learner;
+    const float *gradient = s->gradient;
     int64_t first, end;
-    if (s->sums)
-        sum_some(s->learner, thread);
-    share_of(s->learner, thread, &first, &end);
-    sked_i_sampler_step(s->learner->model, &s->adam, s->gradient, s->cut, first, end);
-}
-
-/*
- * Prepares a step with the sum over the lessons. The cut takes a slow sum, so it is asked for only where the
- * norm may be above clip: no norm is larger than the sum of the lessons' (to more digits than rounding takes
- * away).
- */
-static void begin_sum(cpu_learner *c, step *s)
-{
-    const double surely_below = c->how.clip * (1 - 1e-6);
-    double most = 0;
-    s->gradient = c->gradient;
-    for (int k = 0; k < c->count; k++)
-        most += weight_of(c, k) * c->desk[k].mark.norm;
-    s->sums = most < surely_below || c->count == 1;
-    if (!s->sums)
-        sked_i_team_run(c->team, sum_some, c);
-    if (s->sums && !(most < surely_below))
-        s->cut = sked_i_sampler_cut(c->model, weight_of(c, 0), c->desk[0].gradient, c->how.clip);
-    else if (!s->sums && !(norm_of(c->how.threads, c->norm) < surely_below))
-        s->cut = sked_i_sampler_cut(c->model, 1, c->gradient, c->how.clip);
+    share_of(c, thread, &first, &end);
+    if (gradient == NULL) {
+        memset(c->gradient + first, 0, (size_t)(end - first) * sizeof *c->gradient);
+        add_share(c, first, end, c->gradient);
+        gradient = c->gradient;
+    }
+    sked_i_sampler_step(c->model, &s->adam, gradient, 1, first, end);
 }
 
 static sked_status update(sked_i_sampler_learner *generic, const float *gradient, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
-    step s = {.learner = c, .gradient = gradient, .cut = 1, .adam = sked_i_sampler_adam(c->model)};
-    if (gradient == NULL)
-        begin_sum(c, &s);
-    else
-        s.cut = sked_i_sampler_cut(c->model, 1, gradient, c->how.clip);
+    step s = {.learner = c, .gradient = gradient, .adam = sked_i_sampler_adam(c->model)};
     sked_i_team_run(c->team, step_some, &s);
     sked_i_sampler_advance(c->model);
     return SKED_OK;
@@ -428,6 +507,7 @@ const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu = {
     .destroy = destroy,
     .start = start,
     .again = again,
+    .prefetch = prefetch,
     .finish = finish,
     .add = add,
     .update = update,

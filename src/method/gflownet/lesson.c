@@ -97,6 +97,7 @@ static void make_next(sked_i_lesson_queue *q)
     const int64_t at = (int64_t)slot * q->plan.count + k;
     q->next++;
     pthread_mutex_unlock(&q->lock);
+    sked_i_lesson_clear(&q->lesson[at]); /* of an update that was released */
     q->outcome[at] = (outcome){0};
     q->outcome[at].status =
         sked_i_lesson_make(q->law, update, q->plan.first + k, &q->lesson[at], &q->outcome[at].error);
@@ -209,8 +210,6 @@ bool sked_i_lesson_queue_ready(sked_i_lesson_queue *q, int64_t update)
 void sked_i_lesson_queue_release(sked_i_lesson_queue *q)
 {
     const int slot = slot_of(q, q->oldest);
-    for (int k = 0; k < q->plan.count; k++)
-        sked_i_lesson_clear(&q->lesson[(int64_t)slot * q->plan.count + k]);
     pthread_mutex_lock(&q->lock);
     q->left[slot] = q->plan.count;
     q->oldest++;

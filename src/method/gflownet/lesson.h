@@ -69,6 +69,7 @@ SKED_MUST_CHECK sked_status sked_i_lesson_queue_at(sked_i_lesson_queue *q, int64
 void sked_i_lesson_queue_help(sked_i_lesson_queue *q);
 /* The same update is in the window and made without an error: queue_at will not wait. */
 bool sked_i_lesson_queue_ready(sked_i_lesson_queue *q, int64_t update);
-/* Done with the lessons of the oldest update; the window moves on by one. */
+/* Done with the lessons of the oldest update; the window moves on by one. They go when another is made in
+ * their place. */
 void sked_i_lesson_queue_release(sked_i_lesson_queue *q);
 #endif

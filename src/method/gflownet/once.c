@@ -267,6 +267,7 @@ static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dpl
 
 typedef struct back {
     RN(back) base;
+    RN(gradient) * gradient;
     RN(once_gradient) g;
     RN(encoder_back) encoder;
     real *dparameter, *block;
@@ -294,8 +295,8 @@ static sked_status once_back_begin(const RN(policy) * policy, RN(gradient) * gra
     back *b = NULL;
     SKED_NEW0(b, 1);
     b->base.policy = policy;
+    b->gradient = gradient;
     b->dparameter = dparameter;
-    RN(once_gradient_lay_out)(p, gradient->block, &b->g);
     SKED_NEW0(b->block, n * (s->dim + s->width) + 2 * s->width + s->temperature);
     b->de = b->block;
     b->dplain = b->de + n * s->dim;
@@ -387,13 +388,14 @@ static void once_back_run(RN(back) * generic, int stage, int piece, int pieces)
     back *b = (back *)generic;
     const RN(encoder) *e = b->encoder.encoder;
     if (stage == 0) {
+        RN(once_gradient_lay_out)((const RN(once) *)generic->policy, b->gradient->block, &b->g);
         heads_back(b);
         return;
     }
     if (stage == 1)
         embedding_back(b, RN(encoder_row)(e, piece, pieces), RN(encoder_row)(e, piece + 1, pieces));
-    for (int r = 0; r < READERS && stage == 2; r++) /* heads of attention: more than readers, or one piece */
-        if (pieces == 1 || piece == SKED_I_HEADS - 1 - r)
+    for (int r = 0; r < READERS && stage == 2; r++) /* beside attention: more pieces than readers, or one */
+        if (pieces == 1 || piece == pieces - 1 - r)
             reader_back(b, r);
     RN(encoder_back_run)(&b->encoder, stage - 1, piece, pieces);
 }

@@ -471,8 +471,9 @@ enum { MOST_KEPT = 1 << 18 };
 static real *kept_step(walker *w, sked_i_trajectory *t, int64_t pairs)
 {
     const int64_t from = w->kept, end = from + w->width + pairs;
+    const int64_t likely = (int64_t)w->x->n * (w->width + 2 * pairs), room = from > 0 ? end : likely;
     real *all = t->kept;
-    if (!t->keeps || end > MOST_KEPT || !SKED_GROW(all, t->kept_cap, end)) {
+    if (!t->keeps || end > MOST_KEPT || !SKED_GROW(all, t->kept_cap, room < MOST_KEPT ? room : MOST_KEPT)) {
         w->kept = MOST_KEPT;
         return NULL;
     }

@@ -78,7 +78,7 @@ typedef struct RN(walker) {
 struct RN(policy_kind) {
     /*
      * Gradients are taken while trajectories are drawn (batch_learn), not in a second walk. Not for
-     * encode-once, whose second walk is cheap: models of the past stay reproducible to the bit.
+     * encode-once, whose second walk is cheap.
      */
     bool single_pass;
     sked_status (*create)(const sked_i_instance *x, const sked_i_layout *layout, const RN(kernels) * kernels,
@@ -91,7 +91,8 @@ struct RN(policy_kind) {
     int (*prepare_pieces)(const RN(policy) * p, int stage, int threads);
     void (*prepare)(RN(policy) * p, int stage, int piece, int pieces);
     int64_t (*gradient_size)(const RN(policy) * p);
-    /* So does the way back of a gradient. back_end says how it went and frees. */
+    /* So does the way back of a gradient, whose numbers are not looked at before the first stage. back_end
+     * says how it went and frees. */
     sked_status (*back_begin)(const RN(policy) * p, RN(gradient) * g, real *dparameter, RN(back) * *out,
                               sked_error *err);
     int (*back_pieces)(const RN(back) * b, int stage, int threads);

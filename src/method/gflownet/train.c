@@ -468,7 +468,8 @@ static sked_i_machine_law machines_of(const trainer *t)
                                 .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
 }
 
-/* By a learner's threads at their leisure, or by others: two for each. */
+/* By a learner's threads at their leisure, two updates ahead, so that it can be told of the next one; or by
+ * others: two for each. */
 static sked_status open_queue(trainer *t, sked_error *err)
 {
     const int threads = t->kind->spares ? 0 : t->opt->threads, count = t->ranks.count;
@@ -478,7 +479,7 @@ static sked_status open_queue(trainer *t, sked_error *err)
                                      .last = t->opt->steps > 0 ? t->opt->steps : INT64_MAX,
                                      .first = t->ranks.first,
                                      .count = count,
-                                     .ahead = 2 + (2 * threads + count - 1) / count,
+                                     .ahead = t->kind->spares ? 3 : 2 + (2 * threads + count - 1) / count,
                                      .threads = threads};
     const bool own = t->model->loss == SKED_I_LOSS_PPO; /* it learns from trajectories of its own only */
     t->law = (sked_i_lesson_law){.source = t->source,

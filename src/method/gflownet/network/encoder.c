@@ -357,8 +357,8 @@ static void heat_back(const RN(encoder_back) * b)
     RN(heat_grad)(e->layout, k, w, &e->heat, b->dheat, b->dfirst, dw);
 }
 
-/* The weights, large matrices first: in every layer one of WEIGHTS, then those outside the layers. */
-enum { QKV, MLP2, MLP1, MERGE, GAINS, WEIGHTS };
+/* The weights of a layer: queries, keys and values, which are the most, then those that need no attention. */
+enum { QUERIES, KEYS, VALUES, GAINS, MLP2, MLP1, MERGE, WEIGHTS };
 
 static void layer_weights(const RN(encoder_back) * b, int i, int which)
 {
@@ -370,8 +370,11 @@ static void layer_weights(const RN(encoder_back) * b, int i, int which)
     const int32_t inner = SKED_I_HEADS * s->head;
     real *dw = b->dparameter;
     switch (which) {
-    case QKV:
-        weight_back(e, s->dim, 3 * inner, l->norm1, d->qkv, dw + at->qkv_weight, dw + at->qkv_bias);
+    case QUERIES:
+    case KEYS:
+    case VALUES:
+        e->kernels->weight_grad(e->n, s->dim, 3 * inner, which * inner, (which + 1) * inner, l->norm1, d->qkv,
+                                dw + at->qkv_weight, dw + at->qkv_bias);
         break;
     case MLP2:
         weight_back(e, s->mlp, s->dim, l->active, d->dout, dw + at->mlp2_weight, dw + at->mlp2_bias);
@@ -388,35 +391,56 @@ static void layer_weights(const RN(encoder_back) * b, int i, int which)
     }
 }
 
-static void weights_back(const RN(encoder_back) * b, int task)
+static void outer_weights(const RN(encoder_back) * b)
 {
     const RN(encoder) *e = b->encoder;
     const sked_i_layout *at = e->layout;
-    const int layers = at->sizes.layers;
     real *dw = b->dparameter;
-    if (task < layers * WEIGHTS) {
-        layer_weights(b, task % layers, task / layers);
-    } else if (task == layers * WEIGHTS) {
-        heat_back(b);
-    } else {
-        weight_back(e, SKED_I_STATIC_FEATURES, at->sizes.dim, e->feature, b->din, dw + at->input_weight,
-                    dw + at->input_bias);
-        gain_back(e, e->last, e->final_mean, e->final_rstd, b->dout, dw + at->final_gain,
-                  dw + at->final_bias);
-    }
+    weight_back(e, SKED_I_STATIC_FEATURES, at->sizes.dim, e->feature, b->din, dw + at->input_weight,
+                dw + at->input_bias);
+    gain_back(e, e->last, e->final_mean, e->final_rstd, b->dout, dw + at->final_gain, dw + at->final_bias);
 }
 
-/* Stages: rows, attention of the last layer, rows, attention of the one before, ..., rows, weights. */
+/*
+ * Stages: rows, attention of the last layer, rows, attention of the one before, ..., rows, rest. A matrix of
+ * weights goes with the first stage that has time for it: beside the attention of layer i those below it in
+ * the layer, and those of layer i + 1 that had to wait for attention; beside the last rows queries, keys and
+ * values of layer 0.
+ */
+static int weights_beside(int layers, int stage)
+{
+    const int i = layers - 1 - stage / 2;
+    if (stage == 2 * layers)
+        return GAINS; /* those before it */
+    if (stage % 2 == 0 || stage > 2 * layers)
+        return 0;
+    return WEIGHTS - MLP2 + (i + 1 < layers ? MLP2 : 0) + (i == 0);
+}
+
+static void run_weights(const RN(encoder_back) * b, int stage, int task)
+{
+    const int layers = b->encoder->layout->sizes.layers, i = layers - 1 - stage / 2;
+    if (stage == 2 * layers)
+        layer_weights(b, 0, task);
+    else if (task < WEIGHTS - MLP2)
+        layer_weights(b, i, MLP2 + task);
+    else if (i + 1 < layers && task < WEIGHTS)
+        layer_weights(b, i + 1, task - (WEIGHTS - MLP2));
+    else
+        heat_back(b);
+}
+
 int RN(encoder_back_pieces)(const RN(encoder_back) * b, int stage, int threads)
 {
     const int layers = b->encoder->layout->sizes.layers, last = 2 * layers + 1;
+    const int beside = threads > 1 ? weights_beside(layers, stage) : 0;
     if (stage > last)
         return 0;
     if (stage == last)
-        return threads > 1 ? layers * WEIGHTS + 2 : 1;
+        return threads > 1 ? 2 : 1;
     if (stage % 2 == 1)
-        return threads > 1 ? SKED_I_HEADS : 1;
-    return RN(encoder_row_pieces)(b->encoder, threads);
+        return threads > 1 ? SKED_I_HEADS + beside : 1;
+    return RN(encoder_row_pieces)(b->encoder, threads) + beside;
 }
 
 static void rows_back(RN(encoder_back) * b, int stage, int32_t first, int32_t end)
@@ -432,18 +456,31 @@ static void rows_back(RN(encoder_back) * b, int stage, int32_t first, int32_t en
         mlp_back(b, above - 1, first, end);
 }
 
-void RN(encoder_back_run)(RN(encoder_back) * b, int stage, int piece, int pieces)
+static void run_stage(RN(encoder_back) * b, int stage, int piece, int pieces)
 {
     const RN(encoder) *e = b->encoder;
-    const int layers = e->layout->sizes.layers, tasks = layers * WEIGHTS + 2;
-    if (__atomic_load_n(&b->stopped, __ATOMIC_RELAXED))
-        return;
-    if (stage == 2 * layers + 1)
-        for (int k = tasks * piece / pieces; k < tasks * (piece + 1) / pieces; k++)
-            weights_back(b, k);
-    else if (stage % 2 == 1)
+    const int layers = e->layout->sizes.layers;
+    if (stage % 2 == 0)
+        rows_back(b, stage, RN(encoder_row)(e, piece, pieces), RN(encoder_row)(e, piece + 1, pieces));
+    else if (stage < 2 * layers)
         attention_back(b, layers - 1 - stage / 2, SKED_I_HEADS * piece / pieces,
                        SKED_I_HEADS * (piece + 1) / pieces);
+    if (stage == 2 * layers + 1 && piece == 0)
+        layer_weights(b, 0, GAINS);
+    if (stage == 2 * layers + 1 && piece == pieces - 1)
+        outer_weights(b);
+}
+
+void RN(encoder_back_run)(RN(encoder_back) * b, int stage, int piece, int pieces)
+{
+    const int beside = weights_beside(b->encoder->layout->sizes.layers, stage);
+    const int own = pieces > beside ? pieces - beside : 1; /* pieces of the stage itself */
+    if (__atomic_load_n(&b->stopped, __ATOMIC_RELAXED))
+        return;
+    if (piece < own)
+        run_stage(b, stage, piece, own);
     else
-        rows_back(b, stage, RN(encoder_row)(e, piece, pieces), RN(encoder_row)(e, piece + 1, pieces));
+        run_weights(b, stage, piece - own);
+    for (int k = 0; k < beside && pieces == 1; k++)
+        run_weights(b, stage, k);
 }

@@ -1,5 +1,6 @@
 #include "method/gflownet/network/sampler.h"
 
+#include "base/clones.h"
 #include "base/explog.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -120,17 +121,6 @@ double sked_i_gradient_norm(int64_t n, const float *gradient)
     return sqrt(square);
 }
 
-double sked_i_sampler_cut(const sked_sampler *m, float weight, const float *gradient, double clip)
-{
-    double square = 0;
-    for (int64_t i = 0; i < m->layout.total; i++) {
-        const float g = weight * gradient[i];
-        square += (double)g * g;
-    }
-    const double norm = sqrt(square);
-    return !isfinite(norm) ? NAN : norm > clip ? clip / norm : 1;
-}
-
 static inline void adam_step(const sked_i_adam *a, double g, float *parameter, float *moment1, float *moment2)
 {
     *moment1 = (float)(a->b1 * *moment1 + (1 - a->b1) * g);
@@ -138,20 +128,27 @@ static inline void adam_step(const sked_i_adam *a, double g, float *parameter, f
     *parameter -= (float)(a->rate * (*moment1 / a->left1) / (sqrt(*moment2 / a->left2) + 1e-8));
 }
 
+SKED_I_CLONES static void adam_steps(int64_t n, const sked_i_adam *a, const float *gradient, double cut,
+                                     float *parameter, float *moment1, float *moment2)
+{
+    for (int64_t i = 0; i < n; i++)
+        adam_step(a, gradient[i] * cut, &parameter[i], &moment1[i], &moment2[i]);
+}
+
 void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
                          int64_t first, int64_t end)
 {
-    for (int64_t i = first; i < end; i++)
-        adam_step(a, gradient[i] * cut, &m->parameter[i], &m->moment1[i], &m->moment2[i]);
+    adam_steps(end - first, a, gradient + first, cut, m->parameter + first, m->moment1 + first,
+               m->moment2 + first);
 }
 
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
 {
-    const double cut = sked_i_sampler_cut(m, 1, gradient, clip);
-    if (isnan(cut))
+    const double norm = sked_i_gradient_norm(m->layout.total, gradient);
+    if (!isfinite(norm))
         return;
     const sked_i_adam a = sked_i_sampler_adam(m);
-    sked_i_sampler_step(m, &a, gradient, cut, 0, m->layout.total);
+    sked_i_sampler_step(m, &a, gradient, norm > clip ? clip / norm : 1, 0, m->layout.total);
     sked_i_sampler_advance(m);
 }
 

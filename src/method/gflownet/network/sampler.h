@@ -43,13 +43,7 @@ typedef struct sked_i_adam {
 sked_i_adam sked_i_sampler_adam(const sked_sampler *m);
 /* Of all n numbers, in lanes of a fixed order. */
 double sked_i_gradient_norm(int64_t n, const float *gradient);
-/*
- * What the gradient of a step, weight * gradient, is multiplied by, so that its norm is at most clip; NAN
- * where it is not finite. The norm is that of a sum in the order of the parameters, which is slow: models of
- * the past were cut by it.
- */
-double sked_i_sampler_cut(const sked_sampler *m, float weight, const float *gradient, double clip);
-/* The step for the parameters first to end - 1; m->steps stays. */
+/* The step with cut * gradient for the parameters first to end - 1; m->steps stays. */
 void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
                          int64_t first, int64_t end);
 /*
