@@ -37,7 +37,7 @@ static double seconds_left(const sked_i_rounds *l)
 static double incumbent_time(const sked_i_rounds *l)
 {
     const sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
-    return best == NULL ? INFINITY : sked_i_pool_time(best);
+    return best == NULL ? INFINITY : best->estimate;
 }
 
 static void warn(const sked_i_rounds *l, const char *format, ...) SKED_PRINTF(2, 3);
@@ -107,14 +107,16 @@ static sked_status note(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measu
         e->times++;
         e->sum += time;
     }
-    const double best = incumbent_time(l);
-    t->best = isinf(best) ? NAN : best > 0 ? sked_target_work(l->run->target) / best : 1;
+    sked_i_loop_weigh(l);
+    const sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
+    const double least = best == NULL ? NAN : sked_i_pool_time(best);
+    t->best = least > 0 || isnan(least) ? sked_target_work(l->run->target) / least : 1;
     if (!resumed)
         write_down(l, e, said, time);
     return SKED_OK;
 }
 
-/* A trace says what the time says, and more: where the graph knows its sizes the time adds nothing. */
+/* A trace shows every op; the time beside it shows by how much the model misses the whole. */
 static sked_status learn(sked_i_rounds *l, const sked_i_pool_entry *e, const sked_measurement *said,
                          sked_error *err)
 {
@@ -125,7 +127,7 @@ static sked_status learn(sked_i_rounds *l, const sked_i_pool_entry *e, const ske
         return SKED_OK;
     if (said->start != NULL && said->finish != NULL)
         st = sked_i_belief_add_trace(&l->belief, &e->timing, said, err);
-    if (st == SKED_OK && (said->start == NULL || l->model.sized))
+    if (st == SKED_OK)
         st = sked_i_belief_add(&l->belief, &e->timing, said->time, variance, err);
     return st;
 }
@@ -215,6 +217,8 @@ static sked_status update(sked_i_rounds *l, sked_error *err)
     sked_status st = sked_i_belief_update(&l->belief, &l->limit, err);
     if (st == SKED_OK)
         st = sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err);
+    if (st == SKED_OK)
+        sked_i_loop_weigh(l);
     l->learning = sked_clock() - begin;
     return st;
 }
@@ -248,29 +252,10 @@ cleanup:
 
 /* ------------------------------------------------------------------ contenders measured again */
 
-/* The best contender that was measured once only; NULL: all of the best few were measured twice. */
-static sked_i_pool_entry *next_contender(const sked_i_rounds *l)
-{
-    double limit = -INFINITY;
-    for (int k = 0; k < CONTENDERS; k++) {
-        sked_i_pool_entry *next = NULL;
-        for (int64_t i = 0; i < l->pool.count; i++) {
-            sked_i_pool_entry *e = l->pool.entry[i];
-            if (e->times > 0 && sked_i_pool_time(e) > limit &&
-                (next == NULL || sked_i_pool_time(e) < sked_i_pool_time(next)))
-                next = e;
-        }
-        if (next == NULL || next->measured < 2)
-            return next;
-        limit = sked_i_pool_time(next);
-    }
-    return NULL;
-}
-
 /* Measures a contender once more. *done: there is none left, or the target repeats itself exactly. */
 static sked_status repeat(sked_i_rounds *l, bool *done, sked_error *err)
 {
-    sked_i_pool_entry *e = l->noisy == 0 ? NULL : next_contender(l);
+    sked_i_pool_entry *e = sked_i_loop_contender(l);
     sked_status st = SKED_OK;
     *done = e == NULL;
     if (*done)
@@ -292,7 +277,7 @@ static int32_t reserve(const sked_i_rounds *l)
     const int32_t budget = l->run->opt->measurements;
     if (l->noisy == 0 || budget < 4 || (l->noisy < 0 && budget < LEAST_BUDGET_TO_REPEAT))
         return 0;
-    return budget >= 20 ? CONTENDERS : 1;
+    return budget < 20 ? 1 : l->noisy == 1 && budget / 5 > CONTENDERS ? budget / 5 : CONTENDERS;
 }
 
 /* ------------------------------------------------------------------ rounds */

@@ -32,6 +32,10 @@ typedef struct sked_i_rounds {
     int noisy;          /* 1: measurements of one schedule differ, 0: they do not, -1: unknown */
 } sked_i_rounds;
 
+/* noise.c. Weighs the noise of measurements against the model, and estimates what was measured. */
+void sked_i_loop_weigh(sked_i_rounds *l);
+/* Which of the best is to be measured again; NULL: none needs it, or the target repeats itself exactly. */
+sked_i_pool_entry *sked_i_loop_contender(const sked_i_rounds *l);
 /* Members, measurements, parameters and the fitted machine. */
 SKED_MUST_CHECK sked_status sked_i_loop_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err);
 #endif
