@@ -126,7 +126,7 @@ static void know(sked_i_belief *b, int64_t at, double value)
 }
 
 /*
- * Traces show every op's time, with and without warm inputs. The start-up cost cannot be told from the ops'
+ * Traces show every op's time, with and without warm inputs, with more and fewer bytes of other devices. The start-up cost cannot be told from the ops'
  * factors then, and need not be: it is known from now on.
  */
 static sked_status learn_traces(sked_i_belief *b, sked_error *err)
@@ -135,6 +135,7 @@ static sked_status learn_traces(sked_i_belief *b, sked_error *err)
     if (st == SKED_OK) {
         know(b, b->model->at_start_up, b->model->mean[b->model->at_start_up]);
         know(b, b->model->at_warm, b->trace.warm);
+        know(b, b->model->at_read, b->trace.read > 0 ? sked_i_log(b->trace.read) : sked_i_nothing);
     }
     return st;
 }

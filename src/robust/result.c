@@ -242,7 +242,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     SKED_NEW(t.list, l->belief.particles);
     SKED_NEW0(ops, m->types);
     SKED_NEW0(chosen, m->types);
-    SKED_NEW0(r->parameter, m->at_start_up + 4 + MOST_TYPES + m->groups);
+    SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->groups);
     choose_types(m, ops, chosen);
     for (int32_t k = 0; k < m->links; k++) {
         tell_parameter(&t, sked_i_model_latency(m, k));
@@ -250,6 +250,8 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     }
     tell_parameter(&t, m->at_start_up);
     tell_parameter(&t, m->at_warm);
+    if (l->belief.trace.runs > 0 && !m->sized)
+        tell_parameter(&t, m->at_read);
     for (int32_t k = 0; k < m->types; k++)
         if (chosen[k])
             tell_parameter(&t, m->at_type + k);
@@ -395,6 +397,7 @@ static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_er
     SKED_TRY(sked_i_rates_open(&rates, &l->model, err));
     sked_i_belief_mean(&l->belief, mean);
     sked_i_model_rates(&l->model, mean, &rates);
+    sked_i_model_state(&l->model, &rates);
     SKED_TRY(sked_machine_builder_create("fitted", &b, err));
     const fitted f = {&l->model, &rates, b};
     SKED_TRY(add_devices(&f, err));

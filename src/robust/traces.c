@@ -8,12 +8,14 @@
 static const double degrees_of_freedom = 4;
 /* Relative deviation of a traced duration while nothing was traced twice, and the least that is believed. */
 static const double unknown_deviation = 0.01, least_deviation = 1e-4;
-enum { ROUNDS = 12 };
+/* Reads: spread of what the bytes of a mean edge take, in mean durations; least share of an op that is work. */
+static const double read_spread = 0.3, least_work = 0.1;
+enum { ROUNDS = 12, READ_ROUNDS = 3 };
 
 void sked_i_traces_close(sked_i_traces *t)
 {
     void *const owned[] = {t->sum,  t->square, t->seen,     t->step,     t->wait,
-                           t->mean, t->spread, t->warm_sum, t->warm_seen};
+                           t->mean, t->spread, t->warm_sum, t->warm_seen, t->look};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *t = (sked_i_traces){0};
@@ -36,24 +38,23 @@ cleanup:
     return st;
 }
 
-static void add_durations(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
-                          const sked_measurement *run)
+static sked_status add_durations(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
+                                 const sked_measurement *run, sked_error *err)
 {
     const double start_up = sked_i_exp(m->mean[m->at_start_up]);
     for (int32_t i = 0; i < m->ops; i++) {
         const double took = run->finish[i] - run->start[i], base = r->base[i] + start_up * r->share[i];
-        const int64_t at = (int64_t)i * m->groups + r->group[i];
         if (!(took > 0 && took < INFINITY && base > 0))
             continue;
-        const double x = sked_i_log(took / base);
-        t->sum[at] += x;
-        t->square[at] += x * x;
-        t->seen[at]++;
-        if (sked_i_timing_warm(r, i)) {
-            t->warm_sum[at] += x;
-            t->warm_seen[at]++;
-        }
+        if (!SKED_GROW(t->look, t->looks_cap, t->n_looks + 1))
+            return sked_i_no_memory(err);
+        t->look[t->n_looks++] = (sked_i_traces_look){.cell = (int64_t)i * m->groups + r->group[i],
+                                                     .took = took,
+                                                     .base = base,
+                                                     .remote = m->sized ? 0 : r->remote[i],
+                                                     .warm = sked_i_timing_warm(r, i)};
     }
+    return SKED_OK;
 }
 
 /* When the op's device and the data that is there already let it start; waits for the rest are added. */
@@ -87,7 +88,7 @@ sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const ske
     sked_status st = SKED_OK;
     if (t->mean == NULL)
         SKED_TRY(open_trace(t, m, err));
-    add_durations(t, m, r, run);
+    SKED_TRY(add_durations(t, m, r, run, err));
     for (int32_t i = 0; i < m->ops; i++)
         SKED_TRY(add_step(t, r, run, i, err));
     t->runs++;
@@ -96,6 +97,25 @@ cleanup:
 }
 
 /* ------------------------------------------------------------------ durations */
+
+/* Sums of what was seen in each cell, without the time that reads took. */
+static void sum_looks(sked_i_traces *t, int64_t cells)
+{
+    for (int64_t k = 0; k < cells; k++) {
+        t->sum[k] = t->square[k] = t->warm_sum[k] = 0;
+        t->seen[k] = t->warm_seen[k] = 0;
+    }
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const sked_i_traces_look *o = &t->look[k];
+        const double work = fmax(o->took - t->read * o->remote, least_work * o->took);
+        const double x = sked_i_log(work / o->base);
+        t->sum[o->cell] += x;
+        t->square[o->cell] += x * x;
+        t->seen[o->cell]++;
+        t->warm_sum[o->cell] += o->warm ? x : 0;
+        t->warm_seen[o->cell] += o->warm;
+    }
+}
 
 /* Variance of one traced logarithm, from ops that were traced alike more than once: warm or not, same group.
  */
@@ -130,6 +150,43 @@ static double warm_effect(const sked_i_traces *t, const sked_i_model *m, double 
         precision += weight;
     }
     return precision < INFINITY ? m->mean[m->at_warm] + sum / precision : m->mean[m->at_warm];
+}
+
+/*
+ * What a byte of another device costs: how times of an op differ with its remote bytes, and with warm inputs,
+ * which come with fewer remote ones; all in relation to the op's mean time. The prior pulls towards nothing.
+ */
+static sked_status read_effect(const sked_i_traces *t, const sked_i_model *m, double variance, double *read,
+                               sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double *took = NULL, *remote = NULL; /* means by cell */
+    const int64_t cells = (int64_t)m->ops * m->groups;
+    const double typical = read_spread * m->time_scale / m->byte_scale, saves = m->spread[m->at_warm];
+    /* Normal equations of both, in units of their spreads. */
+    double rr = 1, rw = 0, ww = 1, ry = 0, wy = 0;
+    SKED_NEW0(took, cells);
+    SKED_NEW0(remote, cells);
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        took[t->look[k].cell] += t->look[k].took / t->seen[t->look[k].cell];
+        remote[t->look[k].cell] += t->look[k].remote / t->seen[t->look[k].cell];
+    }
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const sked_i_traces_look *o = &t->look[k];
+        const double mean = took[o->cell], y = o->took / mean - 1;
+        const double r = (o->remote - remote[o->cell]) / mean * typical;
+        const double w = (o->warm - (double)t->warm_seen[o->cell] / t->seen[o->cell]) * saves;
+        rr += r * r / variance;
+        rw += r * w / variance;
+        ww += w * w / variance;
+        ry += r * y / variance;
+        wy += w * y / variance;
+    }
+    *read = fmax(0, (ry * ww - wy * rw) / (rr * ww - rw * rw) * typical);
+cleanup:
+    free(took);
+    free(remote);
+    return st;
 }
 
 /* Mean of what was traced in a cell, as it would be without warm inputs. */
@@ -197,8 +254,15 @@ sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_erro
 {
     sked_status st = SKED_OK;
     pull p = {0};
-    const double variance = traced_variance(t, (int64_t)m->ops * m->groups);
-    double op_variance = 0.01;
+    const int64_t cells = (int64_t)m->ops * m->groups;
+    double op_variance = 0.01, variance = 0;
+    t->read = 0;
+    for (int k = 0; k < READ_ROUNDS; k++) { /* the noise is what reads leave, and weighs them */
+        sum_looks(t, cells);
+        SKED_TRY(read_effect(t, m, traced_variance(t, cells), &t->read, err));
+    }
+    sum_looks(t, cells);
+    variance = traced_variance(t, cells);
     t->warm = warm_effect(t, m, variance);
     const int32_t most = m->types > m->groups ? m->types : m->groups;
     SKED_NEW(p.sum, most);
