@@ -49,6 +49,7 @@ static sked_status add_durations(sked_i_traces *t, const sked_i_model *m, const 
         if (!SKED_GROW(t->look, t->looks_cap, t->n_looks + 1))
             return sked_i_no_memory(err);
         t->look[t->n_looks++] = (sked_i_traces_look){.cell = (int64_t)i * m->groups + r->group[i],
+                                                     .run = t->runs,
                                                      .took = took,
                                                      .base = base,
                                                      .remote = m->sized ? 0 : r->remote[i],
@@ -152,40 +153,78 @@ static double warm_effect(const sked_i_traces *t, const sked_i_model *m, double 
     return precision < INFINITY ? m->mean[m->at_warm] + sum / precision : m->mean[m->at_warm];
 }
 
-/*
- * What a byte of another device costs: how times of an op differ with its remote bytes, and with warm inputs,
- * which come with fewer remote ones; all in relation to the op's mean time. The prior pulls towards nothing.
- */
-static sked_status read_effect(const sked_i_traces *t, const sked_i_model *m, double variance, double *read,
-                               sked_error *err)
+/* How a look differs from the mean of its op, in relation to the op's time; then from the mean of its run. */
+typedef struct contrast {
+    double remote, warm, took;
+} contrast;
+
+/* out: [looks]; mean: [cells], run: [runs], both cleared. Runs that were slow as a whole say nothing of bytes. */
+static void compare_looks(const sked_i_traces *t, contrast *mean, contrast *run, contrast *out)
 {
-    sked_status st = SKED_OK;
-    double *took = NULL, *remote = NULL; /* means by cell */
-    const int64_t cells = (int64_t)m->ops * m->groups;
-    const double typical = read_spread * m->time_scale / m->byte_scale, saves = m->spread[m->at_warm];
-    /* Normal equations of both, in units of their spreads. */
-    double rr = 1, rw = 0, ww = 1, ry = 0, wy = 0;
-    SKED_NEW0(took, cells);
-    SKED_NEW0(remote, cells);
     for (int64_t k = 0; k < t->n_looks; k++) {
-        took[t->look[k].cell] += t->look[k].took / t->seen[t->look[k].cell];
-        remote[t->look[k].cell] += t->look[k].remote / t->seen[t->look[k].cell];
+        const sked_i_traces_look *o = &t->look[k];
+        contrast *c = &mean[o->cell];
+        const double share = 1.0 / t->seen[o->cell];
+        c->remote += share * o->remote;
+        c->warm += share * o->warm;
+        c->took += share * o->took;
     }
     for (int64_t k = 0; k < t->n_looks; k++) {
         const sked_i_traces_look *o = &t->look[k];
-        const double mean = took[o->cell], y = o->took / mean - 1;
-        const double r = (o->remote - remote[o->cell]) / mean * typical;
-        const double w = (o->warm - (double)t->warm_seen[o->cell] / t->seen[o->cell]) * saves;
+        const contrast *c = &mean[o->cell];
+        const double share = (double)t->runs / (double)t->n_looks;
+        out[k] = (contrast){(o->remote - c->remote) / c->took, o->warm - c->warm, o->took / c->took - 1};
+        run[o->run].remote += share * out[k].remote;
+        run[o->run].warm += share * out[k].warm;
+        run[o->run].took += share * out[k].took;
+    }
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const contrast *c = &run[t->look[k].run];
+        out[k] = (contrast){out[k].remote - c->remote, out[k].warm - c->warm, out[k].took - c->took};
+    }
+}
+
+/*
+ * What a byte of another device costs: how times of an op differ with its remote bytes, and with warm inputs,
+ * which come with fewer remote ones. The prior pulls towards nothing.
+ */
+static double read_effect(const sked_i_traces *t, const sked_i_model *m, const contrast *look,
+                          double variance)
+{
+    const double typical = read_spread * m->time_scale / m->byte_scale, saves = m->spread[m->at_warm];
+    /* Normal equations of both, in units of their spreads. */
+    double rr = 1, rw = 0, ww = 1, ry = 0, wy = 0;
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const double r = look[k].remote * typical, w = look[k].warm * saves, y = look[k].took;
         rr += r * r / variance;
         rw += r * w / variance;
         ww += w * w / variance;
         ry += r * y / variance;
         wy += w * y / variance;
     }
-    *read = fmax(0, (ry * ww - wy * rw) / (rr * ww - rw * rw) * typical);
+    return fmax(0, (ry * ww - wy * rw) / (rr * ww - rw * rw) * typical);
+}
+
+/* t->read, and the sums of all looks without it. */
+static sked_status fit_reads(sked_i_traces *t, const sked_i_model *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t cells = (int64_t)m->ops * m->groups;
+    contrast *mean = NULL, *run = NULL, *look = NULL;
+    SKED_NEW0(mean, cells);
+    SKED_NEW0(run, t->runs);
+    SKED_NEW(look, t->n_looks);
+    t->read = 0;
+    sum_looks(t, cells);
+    compare_looks(t, mean, run, look);
+    for (int k = 0; k < READ_ROUNDS; k++) { /* the noise is what reads leave, and weighs them */
+        t->read = read_effect(t, m, look, traced_variance(t, cells));
+        sum_looks(t, cells);
+    }
 cleanup:
-    free(took);
-    free(remote);
+    free(mean);
+    free(run);
+    free(look);
     return st;
 }
 
@@ -254,15 +293,9 @@ sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_erro
 {
     sked_status st = SKED_OK;
     pull p = {0};
-    const int64_t cells = (int64_t)m->ops * m->groups;
     double op_variance = 0.01, variance = 0;
-    t->read = 0;
-    for (int k = 0; k < READ_ROUNDS; k++) { /* the noise is what reads leave, and weighs them */
-        sum_looks(t, cells);
-        SKED_TRY(read_effect(t, m, traced_variance(t, cells), &t->read, err));
-    }
-    sum_looks(t, cells);
-    variance = traced_variance(t, cells);
+    SKED_TRY(fit_reads(t, m, err));
+    variance = traced_variance(t, (int64_t)m->ops * m->groups);
     t->warm = warm_effect(t, m, variance);
     const int32_t most = m->types > m->groups ? m->types : m->groups;
     SKED_NEW(p.sum, most);

@@ -21,6 +21,7 @@ typedef struct sked_i_traces_step {
 /* How long an op took. */
 typedef struct sked_i_traces_look {
     int64_t cell; /* op * groups + group */
+    int32_t run;
     double took, base, remote;
     bool warm;
 } sked_i_traces_look;
