@@ -395,11 +395,14 @@ static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error
         if (!done)
             continue;
         SKED_TRY(find_promising(l, &chosen[0], err));
-        if (chosen[0] == NULL) {
+        if (chosen[0] != NULL)
+            SKED_TRY(measure(l, chosen, choose_more(l, chosen), err));
+        else if (!sked_i_limit_stopped(&l->limit)) /* nothing promises more: unless the incumbent was lucky */
+            SKED_TRY(repeat(l, &done, err));
+        if (chosen[0] == NULL && done) {
             *end = sked_i_limit_stopped(&l->limit) ? SKED_ROBUST_STOPPED : SKED_ROBUST_SETTLED;
             break;
         }
-        SKED_TRY(measure(l, chosen, choose_more(l, chosen), err));
         SKED_TRY(update(l, err));
     }
     if (*end == SKED_ROBUST_TIME)

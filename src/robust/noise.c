@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_MISSES = 3 }; /* before guesses are trusted or blamed */
 enum { MOST_FAILURES = 2 };
 /* Of a normal variable: variance over the median of its square. */
 static const double variance_of_median = 2.198;
@@ -40,7 +39,7 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Variance of what guesses missed; INFINITY: too little was measured. One far miss does not count for more. */
+/* Variance of what guesses missed; INFINITY: none was measured. One far miss does not count for more. */
 static double miss_variance(const sked_i_rounds *l)
 {
     double *square = sked_i_alloc(l->trials, sizeof *square), found = INFINITY;
@@ -52,7 +51,7 @@ static double miss_variance(const sked_i_rounds *l)
         const double x = sked_i_log(t->time / t->expected);
         square[n++] = x * x;
     }
-    if (n >= LEAST_MISSES) {
+    if (n > 0) {
         qsort(square, (size_t)n, sizeof *square, by_value);
         found = variance_of_median * square[n / 2];
     }

@@ -267,7 +267,7 @@ static void fit_factors(const sked_i_traces *t, const sked_i_model *m, bool by_g
     }
 }
 
-/* The ops' own factors, given the others; returns their variance about 0. */
+/* The ops' own factors, given the others; returns their variance about 0, without that of the noise. */
 static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_variance, double variance)
 {
     double squares = 0, ops = 0;
@@ -283,7 +283,7 @@ static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_varianc
         const int64_t at = m->at_op - m->at_type + i;
         t->mean[at] = sum / (seen + variance / op_variance);
         t->spread[at] = sqrt(1 / (1 / op_variance + seen / variance));
-        squares += seen > 0 ? sum / seen * (sum / seen) : 0;
+        squares += seen > 0 ? sum / seen * (sum / seen) - variance / seen : 0;
         ops += seen > 0;
     }
     return ops > 0 ? squares / ops : op_variance;
