@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { FIRST_GUESSES = 8, GUESSES = 4, KEPT = 160, CONTENDERS = 3, LEAST_BUDGET_TO_REPEAT = 8 };
-enum { MOVES_PER_ITERATION = 20 };
+enum { MOVES_PER_ITERATION = 20, ROUNDS_TO_SETTLE = 4 };
 enum { MOST_AT_ONCE = 64 }; /* measurements of a round, whatever the number of ranks */
 /* Of the time of a round: for schedules improved over all guesses. */
 static const double refine_share = 0.4;
@@ -312,11 +312,11 @@ cleanup:
     return st;
 }
 
-/* Makes schedules until one promises something, at most twice. NULL: none does. */
+/* Makes schedules until one promises something, in a few rounds at most. NULL: none does. */
 static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, sked_error *err)
 {
     *out = NULL;
-    for (int k = 0; k < 2 && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit)); k++) {
+    for (int k = 0; k < ROUNDS_TO_SETTLE && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit)); k++) {
         double promise;
         const double best = incumbent_time(l);
         const sked_status st = make(l, round_seconds(l) * (k + 1), err);

@@ -27,7 +27,7 @@ typedef struct job {
     int member;
     uint64_t seed;
     double seconds;                /* limit, then what it took */
-    double *parameter;             /* [count] the guess; NULL: the problem as it is */
+    double *parameter;             /* [count] the guess */
     const sked_i_pool_entry *warm; /* where it starts from; NULL: nowhere */
     sked_result result;
     sked_status status;
@@ -103,13 +103,9 @@ static void run_job(const batch *x, job *j, sked_i_belief_work *w)
     sked_i_guess guess = {0};
     sked_schedule *warm = NULL;
     const double begin = sked_clock();
-    if (j->parameter != NULL) {
-        sked_i_model_rates(x->b->model, j->parameter, &w->rates);
-        sked_i_model_state(x->b->model, &w->rates);
-        j->status = sked_i_guess_open(&guess, x->b->model, &w->rates, &j->err);
-    } else {
-        guess.problem = *x->b->model->problem;
-    }
+    sked_i_model_rates(x->b->model, j->parameter, &w->rates);
+    sked_i_model_state(x->b->model, &w->rates);
+    j->status = sked_i_guess_open(&guess, x->b->model, &w->rates, &j->err);
     if (j->status == SKED_OK && j->warm != NULL)
         j->status = start_warm(j, &w->rates, &w->timing, &warm, &j->err);
     if (warm != NULL && sked_schedule_validate(&guess.problem, warm, NULL) != SKED_OK) {
@@ -146,13 +142,12 @@ static void aim(job *j, int number, const sked_i_pool *pool, const sked_i_belief
     }
 }
 
-/* Search for every guess, the others for one guess each, in turn; at first also for the problem as it is. */
+/* Search for every guess, the others for one guess each, in turn. */
 static sked_status plan(sked_i_maker *m, batch *x, const sked_i_pool *pool, int guesses, double seconds,
                         sked_i_rng *rng, sked_error *err)
 {
     sked_status st = SKED_OK;
     double shares = 0;
-    const int plain = m->turn == 0 ? guesses++ : -1;
     SKED_NEW0(x->job, guesses + SKED_I_LOOP_COUNT);
     for (int k = 0; k < guesses + SKED_I_LOOP_COUNT; k++) {
         const int other = k - guesses, member = other < 0 ? SKED_I_LOOP_SEARCH : other;
@@ -161,12 +156,10 @@ static sked_status plan(sked_i_maker *m, batch *x, const sked_i_pool *pool, int 
             continue;
         x->count++;
         *j = (job){.member = member, .seed = sked_i_rng_next(rng), .result = {.size = sizeof j->result}};
-        shares += share[member];
-        m->asked[member] += near_best[member];
-        if (k == plain)
-            continue;
         SKED_NEW(j->parameter, x->b->model->count);
         aim(j, k < guesses ? k : (int)((m->turn + (uint64_t)k) % 2), pool, x->b, rng);
+        shares += share[member];
+        m->asked[member] += near_best[member];
     }
     for (int k = 0; k < x->count; k++)
         x->job[k].seconds = isinf(seconds) ? INFINITY : seconds * x->parts * share[x->job[k].member] / shares;
