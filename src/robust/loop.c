@@ -26,6 +26,8 @@ static const double refine_share = 0.4;
 static const double round_share = 0.12;
 /* The loop has settled when no schedule promises more than this share of the incumbent's time. */
 static const double settled_promise = 3e-4;
+/* Seconds that the guesses may learn when the time is over. */
+static const double short_update = 0.1;
 /* A time is absurd if it is this many deviations and this factor away from what all guesses say. */
 static const double absurd_deviations = 6, absurd_factor = 3;
 
@@ -217,6 +219,7 @@ static sked_status update(sked_i_rounds *l, sked_error *err)
     sked_status st = sked_i_belief_update(&l->belief, &l->limit, err);
     if (st == SKED_OK)
         st = sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err);
+    l->stale = l->stale && st != SKED_OK;
     if (st == SKED_OK)
         sked_i_loop_weigh(l);
     l->learning = sked_clock() - begin;
@@ -366,11 +369,12 @@ static bool ended(const sked_i_rounds *l, sked_robust_end *end)
 
 /*
  * The time for scheduling is over and measurements are left, which cost none of it: they go to the schedules
- * that promise most as far as was learnt.
+ * that promise most as far as was learnt. The guesses learn from all of them at once, where that is soon done.
  */
 static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
 {
     sked_status st = SKED_OK;
+    const int64_t before = l->trials;
     while (st == SKED_OK && l->trials < l->run->opt->measurements - reserve(l) &&
            !sked_i_limit_stopped(&l->limit)) {
         sked_i_pool_entry *chosen[MOST_AT_ONCE];
@@ -381,6 +385,9 @@ static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
             break;
         st = measure(l, chosen, choose_more(l, chosen), err);
     }
+    l->stale = l->trials > before;
+    if (st == SKED_OK && l->stale && l->learning < short_update && !sked_i_limit_stopped(&l->limit))
+        st = update(l, err);
     return st;
 }
 

@@ -29,6 +29,7 @@ typedef struct sked_i_rounds {
     double begin, learning; /* seconds: when it began; what the last update took */
     int32_t failures;
     char failure[1100]; /* why the last one failed */
+    bool stale;         /* the guesses have not learnt from the last measurements */
     int noisy;          /* 1: measurements of one schedule differ, 0: they do not, -1: unknown */
 } sked_i_rounds;
 

@@ -62,7 +62,7 @@ static double miss_variance(const sked_i_rounds *l)
 void sked_i_loop_weigh(sked_i_rounds *l)
 {
     int64_t degrees;
-    const double sum = sum_repeats(l, &degrees), missed = l->noisy == 1 ? miss_variance(l) : INFINITY;
+    const double sum = sum_repeats(l, &degrees), missed = l->noisy == 1 && !l->stale ? miss_variance(l) : INFINITY;
     l->pool.repeat = l->pool.miss = 0;
     if (missed < INFINITY) { /* until repeats say more, half of a miss is noise */
         l->pool.repeat = fmin(missed, (sum + missed / 2) / (double)(degrees + 1));
