@@ -14,8 +14,8 @@ typedef struct sked_i_pool_entry {
     int32_t measured;  /* how often; failures counted */
     int32_t times;     /* how often with a time, and their sum */
     double sum;
-    double estimate;  /* of its time; NAN: it has none. sked_i_pool_estimate */
-    double deviation; /* of the logarithm of the estimate */
+    double estimate;       /* of its time; NAN: it has none. sked_i_pool_estimate */
+    double deviation;      /* of the logarithm of the estimate */
     int32_t member, place; /* where the result tells of it */
 } sked_i_pool_entry;
 
@@ -26,8 +26,9 @@ typedef struct sked_i_pool {
     const struct sked_i_backend *backend; /* that predicts where there is much to predict; NULL: the CPU */
     sked_i_pool_entry **entry;            /* [count] each at a place of its own */
     int64_t count, cap;
-    double repeat, miss; /* variances of the logarithm: of a time measured again; of what guesses miss of it */
-    int32_t *label;      /* [devices] work space */
+    double repeat,
+        miss;       /* variances of the logarithm: of a time measured again; of what guesses miss of it */
+    int32_t *label; /* [devices] work space */
 } sked_i_pool;
 
 /* Close in any case. */

@@ -319,7 +319,8 @@ cleanup:
 static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, sked_error *err)
 {
     *out = NULL;
-    for (int k = 0; k < ROUNDS_TO_SETTLE && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit)); k++) {
+    for (int k = 0; k < ROUNDS_TO_SETTLE && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit));
+         k++) {
         double promise;
         const double best = incumbent_time(l);
         const sked_status st = make(l, round_seconds(l) * (k + 1), err);
@@ -369,7 +370,8 @@ static bool ended(const sked_i_rounds *l, sked_robust_end *end)
 
 /*
  * The time for scheduling is over and measurements are left, which cost none of it: they go to the schedules
- * that promise most as far as was learnt. The guesses learn from all of them at once, where that is soon done.
+ * that promise most as far as was learnt. The guesses learn from all of them at once, where that is soon
+ * done.
  */
 static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
 {

@@ -2,8 +2,8 @@
  * The cost model with its parameters and what is believed of them before anything is measured
  * (docs/robust.md). Every parameter is a logarithm; the prior is an independent normal of each. The
  * parameters stand in one vector: for every class of links latency and time per byte, the start-up cost of an
- * op, what warm and remote inputs do to it, factors by op type, by group of devices and by op, and the size of each op's result where the graph
- * says nothing of sizes.
+ * op, what warm and remote inputs do to it, factors by op type, by group of devices and by op, and the size
+ * of each op's result where the graph says nothing of sizes.
  */
 #ifndef SKED_ROBUST_MODEL_H
 #define SKED_ROBUST_MODEL_H
@@ -61,7 +61,8 @@ SKED_MUST_CHECK sked_status sked_i_rates_open(sked_i_rates *r, const sked_i_mode
 void sked_i_rates_close(sked_i_rates *r);
 /* The rates of a parameter vector. O(ops). */
 void sked_i_model_rates(const sked_i_model *m, const double *parameter, sked_i_rates *r);
-/* The rates as a problem can state them: remote inputs are transfers that take longer, warm ones save nothing.
+/* The rates as a problem can state them: remote inputs are transfers that take longer, warm ones save
+ * nothing.
  */
 void sked_i_model_state(const sked_i_model *m, sked_i_rates *r);
 

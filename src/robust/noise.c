@@ -62,7 +62,8 @@ static double miss_variance(const sked_i_rounds *l)
 void sked_i_loop_weigh(sked_i_rounds *l)
 {
     int64_t degrees;
-    const double sum = sum_repeats(l, &degrees), missed = l->noisy == 1 && !l->stale ? miss_variance(l) : INFINITY;
+    const double sum = sum_repeats(l, &degrees),
+                 missed = l->noisy == 1 && !l->stale ? miss_variance(l) : INFINITY;
     l->pool.repeat = l->pool.miss = 0;
     if (missed < INFINITY) { /* until repeats say more, half of a miss is noise */
         l->pool.repeat = fmin(missed, (sum + missed / 2) / (double)(degrees + 1));
@@ -98,7 +99,8 @@ sked_i_pool_entry *sked_i_loop_contender(const sked_i_rounds *l)
     if (rival == NULL)
         return NULL;
     const double apart = sked_i_log(rival->estimate / best->estimate);
-    if (apart > clearly_behind * sqrt(best->deviation * best->deviation + rival->deviation * rival->deviation))
+    if (apart >
+        clearly_behind * sqrt(best->deviation * best->deviation + rival->deviation * rival->deviation))
         return NULL;
     return rival->deviation < best->deviation && best->measured - best->times < MOST_FAILURES ? best : rival;
 }

@@ -8,13 +8,14 @@
 static const double degrees_of_freedom = 4;
 /* Relative deviation of a traced duration while nothing was traced twice, and the least that is believed. */
 static const double unknown_deviation = 0.01, least_deviation = 1e-4;
-/* Reads: spread of what the bytes of a mean edge take, in mean durations; least share of an op that is work. */
+/* Reads: spread of what the bytes of a mean edge take, in mean durations; least share of an op that is work.
+ */
 static const double read_spread = 0.3, least_work = 0.1;
 enum { ROUNDS = 12, READ_ROUNDS = 3 };
 
 void sked_i_traces_close(sked_i_traces *t)
 {
-    void *const owned[] = {t->sum,  t->square, t->seen,     t->step,     t->wait,
+    void *const owned[] = {t->sum,  t->square, t->seen,     t->step,      t->wait,
                            t->mean, t->spread, t->warm_sum, t->warm_seen, t->look};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
@@ -158,7 +159,8 @@ typedef struct contrast {
     double remote, warm, took;
 } contrast;
 
-/* out: [looks]; mean: [cells], run: [runs], both cleared. Runs that were slow as a whole say nothing of bytes. */
+/* out: [looks]; mean: [cells], run: [runs], both cleared. Runs that were slow as a whole say nothing of
+ * bytes. */
 static void compare_looks(const sked_i_traces *t, contrast *mean, contrast *run, contrast *out)
 {
     for (int64_t k = 0; k < t->n_looks; k++) {

@@ -55,7 +55,7 @@ __global__ static void __launch_bounds__(THREADS) predict_kernel(tables t, int64
             warm = edge.from == before ? t.warm[g] : warm;
         }
         const double time = (t.base[k * t.ops + i] + t.start_up[g] * t.share[k * t.ops + i]) *
-                            t.factor[i * m + g] * t.speed[t.group[k * t.ops + i] * m + g] * warm +
+                                t.factor[i * m + g] * t.speed[t.group[k * t.ops + i] * m + g] * warm +
                             t.read[g] * t.remote[k * t.ops + i];
         t.time[i * all + x] = time;
         t.start[i * all + x] = start;
