@@ -219,7 +219,7 @@ static void does_not_lose_by_learning(void **state)
 {
     (void)state;
     static const char target[] = "noisy:model=type,strength=0.7+jitter:strength=0.05,run=0.05,trace=true";
-    for (uint64_t seed = 19; seed < 21; seed++) {
+    for (uint64_t seed = 18; seed < 20; seed++) {
         sked_graph *g = generate(25, seed);
         const sked_problem p = on_devices(g, 4);
         listener l = {0};

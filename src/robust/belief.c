@@ -3,6 +3,7 @@
 #include "base/explog.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "robust/prior.h"
 
 #include <math.h>
 #include <string.h>
@@ -413,6 +414,13 @@ cleanup:
 double sked_i_belief_noise(const sked_i_belief *b, int32_t i)
 {
     return sked_i_exp(particle_at(b, i)[b->links + SKED_I_NOISE]);
+}
+
+void sked_i_belief_know_noise(sked_i_belief *b, double deviation)
+{
+    if (b->n_data == 0 && b->trace.runs > 0)
+        know(b, b->links + SKED_I_NOISE,
+             sked_i_log(fmax(sked_i_least_noise, fmin(deviation, sked_i_most_noise))));
 }
 
 void sked_i_belief_mean(const sked_i_belief *b, double *mean)

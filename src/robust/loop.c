@@ -118,7 +118,7 @@ static sked_status note(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measu
     return SKED_OK;
 }
 
-/* A trace shows every op; the time beside it shows by how much the model misses the whole. */
+/* A trace says what the time says, and more: where the graph knows its sizes the time adds nothing. */
 static sked_status learn(sked_i_rounds *l, const sked_i_pool_entry *e, const sked_measurement *said,
                          sked_error *err)
 {
@@ -129,7 +129,7 @@ static sked_status learn(sked_i_rounds *l, const sked_i_pool_entry *e, const ske
         return SKED_OK;
     if (said->start != NULL && said->finish != NULL)
         st = sked_i_belief_add_trace(&l->belief, &e->timing, said, err);
-    if (st == SKED_OK)
+    if (st == SKED_OK && (said->start == NULL || l->model.sized))
         st = sked_i_belief_add(&l->belief, &e->timing, said->time, variance, err);
     return st;
 }

@@ -62,10 +62,11 @@ static double miss_variance(const sked_i_rounds *l)
 void sked_i_loop_weigh(sked_i_rounds *l)
 {
     int64_t degrees;
-    const double sum = sum_repeats(l, &degrees),
-                 missed = l->noisy == 1 && !l->stale ? miss_variance(l) : INFINITY;
+    const double sum = sum_repeats(l, &degrees), missed = l->stale ? INFINITY : miss_variance(l);
     l->pool.repeat = l->pool.miss = 0;
-    if (missed < INFINITY) { /* until repeats say more, half of a miss is noise */
+    if (missed < INFINITY)
+        sked_i_belief_know_noise(&l->belief, sqrt(missed));
+    if (missed < INFINITY && l->noisy == 1) { /* until repeats say more, half of a miss is noise */
         l->pool.repeat = fmin(missed, (sum + missed / 2) / (double)(degrees + 1));
         l->pool.miss = fmax(missed - l->pool.repeat, least_own * missed);
     }
