@@ -250,7 +250,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     }
     tell_parameter(&t, m->at_start_up);
     tell_parameter(&t, m->at_warm);
-    if (l->belief.trace.runs > 0 && !m->sized)
+    if (l->belief.trace.read > 0)
         tell_parameter(&t, m->at_read);
     for (int32_t k = 0; k < m->types; k++)
         if (chosen[k])

@@ -11,6 +11,8 @@ static const double unknown_deviation = 0.01, least_deviation = 1e-4;
 /* Reads: spread of what the bytes of a mean edge take, in mean durations; least share of an op that is work.
  */
 static const double read_spread = 0.3, least_work = 0.1;
+/* Less than this, in units of that spread, is rounding. */
+static const double least_found = 1e-6;
 enum { ROUNDS = 12, READ_ROUNDS = 3 };
 
 void sked_i_traces_close(sked_i_traces *t)
@@ -204,7 +206,8 @@ static double read_effect(const sked_i_traces *t, const sked_i_model *m, const c
         ry += r * y / variance;
         wy += w * y / variance;
     }
-    return fmax(0, (ry * ww - wy * rw) / (rr * ww - rw * rw) * typical);
+    const double found = (ry * ww - wy * rw) / (rr * ww - rw * rw); /* in units of the prior's spread */
+    return found > least_found ? found * typical : 0;
 }
 
 /* t->read, and the sums of all looks without it. */
