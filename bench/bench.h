@@ -42,8 +42,9 @@ enum {
       ON(quality) | ON(gaus) | ON(memory) | ON(robust) | ON(real),                                           \
       "seconds per instance; without it, each set has its own limit")                                        \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                             \
-    X(seeds, INT, "seeds", "N", 0, 1, 20, ON(paper),                                                         \
-      "seeds of each method, from --seed on; without it 2, with --full 5")                                   \
+    X(seeds, INT, "seeds", "N", 0, 1, 20, ON(paper) | ON(real),                                              \
+      "paper: seeds of each method, from --seed on; without it 2, with --full 5. real: graphs of each "      \
+      "family, one for each seed; without it 1")                                                             \
     X(full, FLAG, "full", "", false, 0, 0, ON(paper),                                                        \
       "the whole protocol: all graphs, longer training, the stepwise rows; hours, with a GPU")               \
     X(stepwise, FLAG, "stepwise", "", false, 0, 0, ON(paper),                                                \

@@ -43,8 +43,9 @@ static const manual manuals[SUITE_COUNT] = {
                       "sked-bench robust --only linear --graphs networks --sample 4 --list",
                       NULL},
     [SUITE_real] = {"Sets: threads, memory (ops that stream memory), simgrid (where SimGrid is installed; in "
-                    "the source folder, for its platform). Nothing else should run on the machine.",
-                    "sked-bench real --list\nsked-bench real --only threads --seed 1", NULL},
+                    "the source folder, for its platform), factor (simulated: the proxy is right but for one "
+                    "factor and noise). Nothing else should run on the machine.",
+                    "sked-bench real --list\nsked-bench real --only threads --seeds 4", NULL},
     [SUITE_targets] = {"Measures draws of the sampler at several temperatures on every target and on the "
                        "proxy.",
                        "sked-bench targets --sample 5 --list", NULL},

@@ -1,8 +1,9 @@
 /*
- * sked-bench real: schedules that run, on this machine (threads) and on a platform of SimGrid. Every method
- * gets the same scheduling time and the same number of measurements; the loop too. Winners are then measured
- * again, in turn, so that nobody profits from a lucky run. Beside it: how far off the proxy is, what the loop
- * expected before each measurement, and what its fitted model says afterwards. Tables are Markdown.
+ * sked-bench real: schedules that run, on this machine (threads) and on a platform of SimGrid; and,
+ * simulated, a machine of which the proxy misses one factor alone: who learns must not lose there. Every
+ * method gets the same scheduling time and the same number of measurements; the loop too. Winners are then
+ * measured again, in turn, so that nobody profits from a lucky run. Beside it: how far off the proxy is, what
+ * the loop expected before each measurement, and what its fitted model says afterwards. Tables are Markdown.
  */
 #include "graphs.h"
 
@@ -12,7 +13,6 @@
 
 enum {
     OPS = 50,
-    GRAPHS = RANDOM_FAMILIES,
     MEASUREMENTS = 20,
     QUICK_MEASUREMENTS = 4,
     CANDIDATES = 1000,
@@ -26,6 +26,11 @@ static double seconds_of(const arguments *a)
     return !isnan(a->time_limit) ? a->time_limit : a->quick ? quick_seconds : seconds_each;
 }
 
+static int graphs_of(const arguments *a)
+{
+    return RANDOM_FAMILIES * (a->seeds > 0 ? (int)a->seeds : 1);
+}
+
 static int32_t measurements_of(const arguments *a)
 {
     return a->quick ? QUICK_MEASUREMENTS : MEASUREMENTS;
@@ -33,6 +38,7 @@ static int32_t measurements_of(const arguments *a)
 
 typedef struct set {
     const char *name, *target;
+    const char *judge;   /* measures the winners; NULL: the target does */
     const char *machine; /* file; NULL: as many devices as there are cores */
     /* Of the graphs. A result takes about half of a mean op to get to another core, or cluster: transfers
      * matter, and do not rule. */
@@ -40,10 +46,12 @@ typedef struct set {
 } set;
 
 static const set sets[] = {
-    {"threads", "threads:kind=arithmetic", NULL, "exponential:1000000"},
-    {"memory", "threads:kind=memory", NULL, "exponential:1000000"},
-    {"simgrid", "simgrid:examples/platforms/two-clusters.xml", "examples/platforms/two-clusters.machine.json",
-     "exponential:5000000"},
+    {"threads", "threads:kind=arithmetic", NULL, NULL, "exponential:1000000"},
+    {"memory", "threads:kind=memory", NULL, NULL, "exponential:1000000"},
+    {"simgrid", "simgrid:examples/platforms/two-clusters.xml", NULL,
+     "examples/platforms/two-clusters.machine.json", "exponential:5000000"},
+    {"factor", "noisy:model=type,strength=0.7+jitter:strength=0.05,run=0.05,trace=true",
+     "noisy:model=type,strength=0.7", NULL, "exponential:1000000"},
 };
 enum { N_SETS = sizeof sets / sizeof *sets };
 
@@ -69,10 +77,11 @@ typedef struct table {
     const set *set;
     sked_machine *machine;
     int32_t devices;
-    double ratio[PLAYERS]; /* sums of logarithms: time of the first over that of each */
-    double proxy[PLAYERS]; /* likewise on the proxy */
-    int ahead[PLAYERS];    /* graphs on which it is more than a hundredth faster than the loop */
-    int away[PLAYERS];     /* graphs that it cannot take */
+    double ratio[PLAYERS];                  /* sums of logarithms: time of the first over that of each */
+    double proxy[PLAYERS];                  /* likewise on the proxy */
+    double lead[PLAYERS], squares[PLAYERS]; /* of the loop over each: sum of logarithms, of their squares */
+    int ahead[PLAYERS]; /* graphs on which it is more than a hundredth faster than the loop */
+    int away[PLAYERS];  /* graphs that it cannot take */
     int graphs;
     int measured; /* schedules that the loop had time to measure, on all graphs */
     errors errors;
@@ -192,6 +201,9 @@ static void add_graph(const arguments *a, const char *label, const player *playe
         const double ratio = players[i].away ? NAN : players[0].time / players[i].time;
         t->ratio[i] += players[i].away ? 0 : log(ratio);
         t->proxy[i] += players[i].away ? 0 : log(players[0].proxy / players[i].proxy);
+        const double lead = players[i].away ? 0 : log(players[i].time / players[LOOP].time);
+        t->lead[i] += lead;
+        t->squares[i] += lead * lead;
         t->ahead[i] += !players[i].away && players[i].time < 0.99 * players[LOOP].time;
         t->away[i] += players[i].away;
         if (a->list)
@@ -219,9 +231,10 @@ static sked_status play_all(const arguments *a, const sked_problem *p, const cha
     return st;
 }
 
-static sked_status run_graph(const arguments *a, const sked_problem *p, const char *label, const char *target,
-                             table *t, sked_error *err)
+static sked_status run_graph(const arguments *a, const sked_problem *p, const char *label, table *t,
+                             sked_error *err)
 {
+    const char *target = t->set->target, *spec = t->set->judge != NULL ? t->set->judge : target;
     player players[PLAYERS];
     sked_target *judge = NULL;
     sked_status st = SKED_OK;
@@ -229,7 +242,7 @@ static sked_status run_graph(const arguments *a, const sked_problem *p, const ch
         players[i] = (player){.one = {.size = sizeof players[i].one}, .all = {.size = sizeof players[i].all}};
     st = play_all(a, p, target, players, err);
     if (st == SKED_OK)
-        st = sked_target_create(target, p, (uint64_t)a->seed, &judge, err);
+        st = sked_target_create(spec, p, (uint64_t)a->seed, &judge, err);
     if (st == SKED_OK)
         st = measure_again(judge, players, err);
     if (st == SKED_OK)
@@ -287,6 +300,23 @@ static void print_means(const char *label, const table *t, const double *sums)
     printf("\n");
 }
 
+/* How far the loop leads, graph by graph, and how sure that is. */
+static void print_leads(const table *t)
+{
+    for (int i = 0; i < LOOP; i++) {
+        const int n = t->graphs - t->away[i];
+        if (n == 0)
+            continue;
+        const double mean = t->lead[i] / n;
+        printf("The loop is %.3f times as fast as %s", exp(mean), names[i]);
+        if (n > 1)
+            printf(", standard error %.3f", sqrt(fmax(0, t->squares[i] / n - mean * mean) / (n - 1)));
+        if (t->ahead[i] > 0)
+            printf("; behind it on %d of %d graphs (by more than 1 %%)", t->ahead[i], n);
+        printf(".\n");
+    }
+}
+
 static void print_table(const table *t)
 {
     char label[40];
@@ -294,10 +324,7 @@ static void print_table(const table *t)
     print_means(label, t, t->ratio);
     print_means("the same on the proxy", t, t->proxy);
     printf("\n");
-    for (int i = 0; i < LOOP; i++)
-        if (t->ahead[i] > 0)
-            printf("The loop is behind %s on %d of %d graphs (by more than 1 %%).\n", names[i], t->ahead[i],
-                   t->graphs);
+    print_leads(t);
     const errors *e = &t->errors;
     printf("The loop made %.1f measurements a graph.\n", (double)t->measured / t->graphs);
     printf("Off what was measured, in the mean: proxy %.1f %%, the loop's model before each measurement %.1f "
@@ -322,8 +349,10 @@ static void print_head(const table *t)
 
 static sked_status run_one(const arguments *a, int i, table *t, sked_error *err)
 {
-    const sked_generate_options how = {
-        .size = sizeof how, .nodes = OPS, .seed = 90000 + (uint64_t)a->seed, .bytes = t->set->bytes};
+    const sked_generate_options how = {.size = sizeof how,
+                                       .nodes = OPS,
+                                       .seed = 90000 + (uint64_t)a->seed + (uint64_t)(i / RANDOM_FAMILIES),
+                                       .bytes = t->set->bytes};
     sked_graph *g = NULL;
     sked_problem p;
     sked_status st = sked_graph_generate(random_family(i), &how, &g, err);
@@ -335,7 +364,7 @@ static sked_status run_one(const arguments *a, int i, table *t, sked_error *err)
     p.devices = t->devices;
     p.machine = t->machine;
     if (t->devices > 0)
-        st = run_graph(a, &p, random_family(i), t->set->target, t, err);
+        st = run_graph(a, &p, random_family(i), t, err);
     sked_graph_destroy(g);
     return st;
 }
@@ -345,10 +374,10 @@ static sked_status run_set(const arguments *a, const set *s, sked_error *err)
     table t = {.set = s, .devices = -1};
     sked_status st = SKED_OK;
     printf("\n%s: ", s->name);
-    for (int i = 0; st == SKED_OK && t.devices != 0 && i < GRAPHS && !stop_requested; i++) {
+    for (int i = 0; st == SKED_OK && t.devices != 0 && i < graphs_of(a) && !stop_requested; i++) {
         if (i % a->sample == 0 && !(a->quick && t.graphs > 0))
             st = run_one(a, i, &t, err);
-        show_progress(NULL, s->name, (i + 1.0) / GRAPHS, NAN, NAN);
+        show_progress(NULL, s->name, (i + 1.0) / graphs_of(a), NAN, NAN);
     }
     end_progress();
     if (stop_requested) /* the graph it came in is lost, those before it are not */
@@ -374,7 +403,7 @@ sked_status bench_real(arguments *a, sked_error *err)
     for (int i = 0; i < N_SETS; i++)
         any = any || wanted(a, &sets[i]);
     if (!any)
-        return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are threads, memory and simgrid");
+        return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are threads, memory, simgrid and factor");
     print_machine(a);
     printf("\nGraphs of %d ops; %g s of scheduling and %d measurements for each method and the loop; winners "
            "measured again %d "

@@ -1029,7 +1029,9 @@ def real_suite_runs_schedules(folder):
         for part in ("threads: 2 devices, target threads:kind=arithmetic", "list, one", "geometric mean of 1", "fitted to all of them", "seed 0", "s in all"):
             assert part in shown, (part, shown)
     expect(bench(*base, "--only", "threads", "--devices", 1), 2, "--devices")
-    expect(bench(*base, "--only", "nothing"), 2, "threads, memory and simgrid")
+    shown = expect(bench(*base, "--only", "factor", "--seeds", 2), 0).stdout
+    assert "geometric mean of 1" in shown and "times as fast as search" in shown, shown
+    expect(bench(*base, "--only", "nothing"), 2, "threads, memory, simgrid and factor")
 
 
 @test

@@ -20,6 +20,7 @@ static sked_i_rates draw_rates(sked_i_rng *rng, int32_t ops, bool sized)
                           .per_byte = draw_row(rng, LINKS),
                           .start_up = sked_i_rng_uniform(rng),
                           .warm = 0.5 + 0.5 * sked_i_rng_uniform(rng),
+                          .read = sked_i_rng_uniform(rng),
                           .factor = draw_row(rng, ops),
                           .group = draw_row(rng, GROUPS),
                           .size = sized ? draw_row(rng, ops) : NULL};
@@ -36,6 +37,7 @@ static void draw_timing(sked_i_rng *rng, int32_t ops, sked_i_timing *t)
                          .group = malloc((size_t)ops * sizeof *t->group),
                          .base = draw_row(rng, ops),
                          .share = draw_row(rng, ops),
+                         .remote = draw_row(rng, ops),
                          .row = malloc((size_t)(ops + 1) * sizeof *t->row),
                          .edge = malloc((size_t)(3 * ops + 1) * sizeof *t->edge)};
     for (int32_t i = 0; i < ops; i++) {

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "robust/choose.h"
 #include "robust/posterior.h"
 #include "robust/record.h"
 #include "robust/solve.h"
@@ -106,7 +107,8 @@ static void times_are_the_simulators(void **state)
             sked_simulator *sim = NULL;
             double makespan;
             sked_i_model_rates(&x.model, sked_i_belief_guess(&x.belief, i), &w->rates);
-            w->rates.warm = 1; /* no problem can state it */
+            w->rates.read = x.model.sized ? 0 : 0.2;
+            sked_i_model_state(&x.model, &w->rates);
             const double time = sked_i_timing_run(&t, &w->rates, &w->timing);
             OK(sked_i_guess_open(&guess, &x.model, &w->rates, err));
             OK(sked_simulator_create(&guess.problem, &sim, err));
@@ -145,6 +147,7 @@ static void derivatives_are_right(void **state)
         double *row = sked_i_alloc(x.model.count, sizeof *row), *at = sked_i_alloc(x.model.count, sizeof *at);
         OK(sked_i_timing_open(&t, &x.model, s, err));
         memcpy(at, sked_i_belief_guess(&x.belief, 3), (size_t)x.model.count * sizeof *at);
+        at[x.model.at_read] = log(0.2);
         sked_i_model_rates(&x.model, at, &w->rates);
         sked_i_belief_differentiate(&x.belief, w, &t);
         memcpy(row, w->row, (size_t)x.model.count * sizeof *row);
@@ -199,6 +202,89 @@ static void guesses_explain_the_data(void **state)
     assert_true(misfit < 0.03);
     for (int k = 0; k < 6; k++)
         sked_i_timing_close(&t[k]);
+    close_setup(&x);
+}
+
+/* Traces of random schedules on a machine where a byte of another device costs `read`; run 2 is slow as a
+ * whole.
+ */
+static void trace_runs(const setup *x, double read, double warm, sked_i_traces *traces)
+{
+    enum { RUNS = 8 };
+    sked_i_belief_work *w = x->belief.work[0];
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 5, 6);
+    sked_i_model_rates(&x->model, sked_i_belief_guess(&x->belief, 0), &w->rates);
+    w->rates.read = read;
+    w->rates.warm = warm;
+    for (int k = 0; k < RUNS; k++) {
+        double start[64], finish[64];
+        sked_i_timing t = {0};
+        sked_schedule *s = make_schedule(&x->problem, (uint64_t)k);
+        const sked_measurement run = {.size = sizeof run, .start = start, .finish = finish};
+        const double slow = k == 2 ? 1.4 : 1;
+        OK(sked_i_timing_open(&t, &x->model, s, err));
+        sked_i_timing_run(&t, &w->rates, &w->timing);
+        for (int32_t i = 0; i < x->model.ops; i++) {
+            start[i] = slow * w->timing.start[i];
+            finish[i] = start[i] + slow * w->timing.time[i] * exp(0.01 * sked_i_rng_normal(&rng));
+        }
+        OK(sked_i_traces_add(traces, &x->model, &t, &run, err));
+        sked_i_timing_close(&t);
+        sked_schedule_destroy(s);
+    }
+    OK(sked_i_traces_fit(traces, &x->model, err));
+}
+
+/* What bytes of other devices cost an op is found, and nothing is found where they cost nothing. */
+static void remote_inputs_are_found(void **state)
+{
+    (void)state;
+    for (int costly = 0; costly < 2; costly++) {
+        setup x;
+        sked_i_traces traces = {0};
+        open_setup(&x, 8, false, true);
+        trace_runs(&x, costly ? 0.3 : 0, 0.8, &traces);
+        assert_true(costly ? fabs(traces.read - 0.3) < 0.05 : traces.read < 0.03);
+        assert_true(fabs(exp(traces.warm) - 0.8) < 0.08);
+        sked_i_traces_close(&traces);
+        close_setup(&x);
+    }
+}
+
+/* One lucky measurement does not beat three good ones that the guesses expect, unless measurements are exact.
+ */
+static void luck_does_not_win(void **state)
+{
+    (void)state;
+    setup x;
+    sked_i_pool pool = {0};
+    sked_i_pool_entry *lucky = NULL, *good = NULL;
+    open_setup(&x, 4, false, true);
+    OK(sked_i_pool_open(&pool, &x.model, x.belief.particles, err));
+    for (uint64_t k = 0; k < 2; k++) {
+        sked_schedule *s = make_schedule(&x.problem, k);
+        OK(sked_i_pool_offer(&pool, s, "search", k == 0 ? &lucky : &good, err));
+        sked_schedule_destroy(s);
+    }
+    assert_true(lucky != NULL && good != NULL && lucky != good);
+    for (int32_t i = 0; i < pool.particles; i++) {
+        lucky->predicted[i] = 20;
+        good->predicted[i] = 19.5;
+    }
+    lucky->times = lucky->measured = 1;
+    lucky->sum = 18;
+    good->times = good->measured = 3;
+    good->sum = 3 * 18.5;
+    sked_i_pool_estimate(&pool, &x.belief);
+    assert_ptr_equal(sked_i_pool_best(&pool), lucky);
+    assert_true(lucky->estimate == 18);
+    pool.repeat = 0.01;
+    pool.miss = 0.0025;
+    sked_i_pool_estimate(&pool, &x.belief);
+    assert_ptr_equal(sked_i_pool_best(&pool), good);
+    assert_true(lucky->deviation > good->deviation && lucky->estimate > 18);
+    sked_i_pool_close(&pool);
     close_setup(&x);
 }
 
@@ -315,6 +401,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_the_simulators),  cmocka_unit_test(derivatives_are_right),
         cmocka_unit_test(guesses_explain_the_data),  cmocka_unit_test(systems_are_solved),
+        cmocka_unit_test(remote_inputs_are_found),   cmocka_unit_test(luck_does_not_win),
         cmocka_unit_test(records_are_read_strictly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

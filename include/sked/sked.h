@@ -1019,7 +1019,7 @@ typedef struct sked_robust_member {
     sked_schedule **schedule; /* [count] best on the proxy first, all valid */
     double *proxy;            /* [count] speedups there */
     double *target;           /* [count] speedups there; NAN: not measured */
-    int32_t best;             /* the best of them on the target; -1: none was measured */
+    int32_t best;             /* the best of them on the target, noise considered; -1: none was measured */
     double time;              /* of that on the target; INFINITY: none was measured */
     int32_t failures;         /* candidates that the target could not measure */
     double lower_bound;       /* of the makespan on the proxy */

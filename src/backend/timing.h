@@ -7,10 +7,10 @@
 #include "base/status.h"
 
 /* What a guess of the machine says. Time of an op: (base + start_up * share) * factor * group, and times warm
- * where the op before it on its device made one of its inputs. */
+ * where the op before it on its device made one of its inputs; plus read for each byte of other devices. */
 typedef struct sked_i_rates {
     double *latency, *per_byte; /* [links] */
-    double start_up, warm;
+    double start_up, warm, read;
     double *factor; /* [ops] */
     double *group;  /* [groups] of devices */
     double *size;   /* [ops] bytes of a producer's result; NULL: as the edges say */
@@ -27,6 +27,7 @@ typedef struct sked_i_timing {
     int32_t *before;      /* [ops] on the same device; -1: the first there */
     int32_t *group;       /* [ops] of the op's device */
     double *base, *share; /* [ops] time as the problem says; part of start_up that counts */
+    double *remote;       /* [ops] bytes of its inputs that other devices made */
     int64_t *row;         /* [ops + 1] */
     sked_i_timing_edge *edge;
 } sked_i_timing;

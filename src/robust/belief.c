@@ -3,6 +3,7 @@
 #include "base/explog.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "robust/prior.h"
 
 #include <math.h>
 #include <string.h>
@@ -126,8 +127,8 @@ static void know(sked_i_belief *b, int64_t at, double value)
 }
 
 /*
- * Traces show every op's time, with and without warm inputs. The start-up cost cannot be told from the ops'
- * factors then, and need not be: it is known from now on.
+ * Traces show every op's time, with and without warm inputs, with more and fewer bytes of other devices. The
+ * start-up cost cannot be told from the ops' factors then, and need not be: it is known from now on.
  */
 static sked_status learn_traces(sked_i_belief *b, sked_error *err)
 {
@@ -135,6 +136,7 @@ static sked_status learn_traces(sked_i_belief *b, sked_error *err)
     if (st == SKED_OK) {
         know(b, b->model->at_start_up, b->model->mean[b->model->at_start_up]);
         know(b, b->model->at_warm, b->trace.warm);
+        know(b, b->model->at_read, b->trace.read > 0 ? sked_i_log(b->trace.read) : sked_i_nothing);
     }
     return st;
 }
@@ -412,6 +414,13 @@ cleanup:
 double sked_i_belief_noise(const sked_i_belief *b, int32_t i)
 {
     return sked_i_exp(particle_at(b, i)[b->links + SKED_I_NOISE]);
+}
+
+void sked_i_belief_know_noise(sked_i_belief *b, double deviation)
+{
+    if (b->n_data == 0 && b->trace.runs > 0)
+        know(b, b->links + SKED_I_NOISE,
+             sked_i_log(fmax(sked_i_least_noise, fmin(deviation, sked_i_most_noise))));
 }
 
 void sked_i_belief_mean(const sked_i_belief *b, double *mean)

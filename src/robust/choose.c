@@ -79,6 +79,7 @@ static sked_status insert(sked_i_pool *pool, sked_schedule **s, const char *make
     SKED_NEW0(e->predicted, pool->particles);
     SKED_NEW0(e->path, pool->model->count);
     e->novelty = 1;
+    e->estimate = NAN;
     SKED_TRY(sked_i_timing_open(&e->timing, pool->model, *s, err));
     if (!SKED_GROW(pool->entry, pool->cap, pool->count + 1))
         SKED_TRY(sked_i_no_memory(err));
@@ -222,12 +223,12 @@ static void correct(const sked_i_pool *pool, sked_i_pool_entry *e)
     double cosine;
     const sked_i_pool_entry *known = find_alike(pool, e, &cosine);
     e->novelty = sqrt(fmax(0, 1 - cosine * cosine));
-    if (known == NULL || e->measured > 0 || !(sked_i_pool_time(known) > 0))
+    if (known == NULL || e->measured > 0 || !(known->estimate > 0))
         return;
     for (int32_t i = 0; i < pool->particles; i++)
         if (known->predicted[i] > 0)
             e->predicted[i] *=
-                sked_i_exp(cosine * cosine * sked_i_log(sked_i_pool_time(known) / known->predicted[i]));
+                sked_i_exp(cosine * cosine * sked_i_log(known->estimate / known->predicted[i]));
 }
 
 sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, const sked_i_limit *limit,
@@ -261,12 +262,45 @@ void sked_i_pool_expect(const sked_i_pool_entry *e, const sked_i_belief *b, doub
     *deviation = sqrt(squares);
 }
 
+/* What guesses miss of all measured entries alike, in the logarithm. */
+static double common_miss(const sked_i_pool *pool, const sked_i_belief *b)
+{
+    double sum = 0, mean, deviation;
+    int64_t n = 0;
+    for (int64_t k = 0; k < pool->count; k++)
+        if (pool->entry[k]->times > 0) {
+            sked_i_pool_expect(pool->entry[k], b, &mean, &deviation);
+            sum += sked_i_log(sked_i_pool_time(pool->entry[k])) - mean;
+            n++;
+        }
+    return n > 0 ? sum / (double)n : 0;
+}
+
+void sked_i_pool_estimate(sked_i_pool *pool, const sked_i_belief *b)
+{
+    const bool noisy = pool->repeat > 0;
+    const double common = noisy ? common_miss(pool, b) : 0;
+    for (int64_t k = 0; k < pool->count; k++) {
+        sked_i_pool_entry *e = pool->entry[k];
+        double mean, deviation;
+        e->estimate = sked_i_pool_time(e);
+        e->deviation = 0;
+        if (!noisy || e->times == 0)
+            continue;
+        const double repeat = pool->repeat / e->times, share = pool->miss / (pool->miss + repeat);
+        sked_i_pool_expect(e, b, &mean, &deviation);
+        e->estimate =
+            sked_i_exp(share * sked_i_log(sked_i_pool_time(e)) + (1 - share) * fmin(mean + common, 700));
+        e->deviation = sqrt(share * repeat);
+    }
+}
+
 sked_i_pool_entry *sked_i_pool_best(const sked_i_pool *pool)
 {
     sked_i_pool_entry *best = NULL;
     for (int64_t k = 0; k < pool->count; k++) {
         sked_i_pool_entry *e = pool->entry[k];
-        if (e->times > 0 && (best == NULL || sked_i_pool_time(e) < sked_i_pool_time(best)))
+        if (e->times > 0 && (best == NULL || e->estimate < best->estimate))
             best = e;
     }
     return best;
@@ -282,7 +316,15 @@ static double improvement(double best, double mean, double deviation)
     return (best - mean) * erfc(-z / sqrt(2)) / 2 + deviation * density;
 }
 
-double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, double best)
+/* How far guess i may be off, in time: of its noise what measuring again would not show. */
+static double surprise(const sked_i_pool *pool, const sked_i_pool_entry *e, const sked_i_belief *b, int32_t i)
+{
+    const double share = pool->repeat > 0 ? sqrt(pool->miss / (pool->miss + pool->repeat)) : 1;
+    return e->novelty * share * sked_i_belief_noise(b, i) * e->predicted[i];
+}
+
+double sked_i_pool_promise(const sked_i_pool *pool, const sked_i_pool_entry *e, const sked_i_belief *b,
+                           double best)
 {
     double sum = 0, deviation;
     if (isinf(best)) {
@@ -290,8 +332,7 @@ double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, d
         return -sum;
     }
     for (int32_t i = 0; i < b->particles; i++)
-        sum += b->weight[i] *
-               improvement(best, e->predicted[i], e->novelty * sked_i_belief_noise(b, i) * e->predicted[i]);
+        sum += b->weight[i] * improvement(best, e->predicted[i], surprise(pool, e, b, i));
     return sum;
 }
 
@@ -302,7 +343,7 @@ sked_i_pool_entry *sked_i_pool_choose(const sked_i_pool *pool, const sked_i_beli
     *promise = -INFINITY;
     for (int64_t k = 0; k < pool->count; k++) {
         sked_i_pool_entry *e = pool->entry[k];
-        const double x = e->measured > 0 ? -INFINITY : sked_i_pool_promise(e, b, best);
+        const double x = e->measured > 0 ? -INFINITY : sked_i_pool_promise(pool, e, b, best);
         if (x > *promise) {
             *promise = x;
             chosen = e;
@@ -312,8 +353,8 @@ sked_i_pool_entry *sked_i_pool_choose(const sked_i_pool *pool, const sked_i_beli
 }
 
 /* NAN: it is one of the others. */
-static double promise_beside(const sked_i_pool_entry *e, const sked_i_belief *b, double best,
-                             sked_i_pool_entry *const *others, int count)
+static double promise_beside(const sked_i_pool *pool, const sked_i_pool_entry *e, const sked_i_belief *b,
+                             double best, sked_i_pool_entry *const *others, int count)
 {
     double sum = 0;
     for (int k = 0; k < count; k++)
@@ -323,8 +364,7 @@ static double promise_beside(const sked_i_pool_entry *e, const sked_i_belief *b,
         double bar = best;
         for (int k = 0; k < count; k++)
             bar = fmin(bar, others[k]->predicted[i]);
-        sum += b->weight[i] *
-               improvement(bar, e->predicted[i], e->novelty * sked_i_belief_noise(b, i) * e->predicted[i]);
+        sum += b->weight[i] * improvement(bar, e->predicted[i], surprise(pool, e, b, i));
     }
     return sum;
 }
@@ -336,7 +376,7 @@ sked_i_pool_entry *sked_i_pool_choose_beside(const sked_i_pool *pool, const sked
     *promise = -INFINITY;
     for (int64_t k = 0; k < pool->count; k++) {
         sked_i_pool_entry *e = pool->entry[k];
-        const double x = e->measured > 0 ? NAN : promise_beside(e, b, best, others, count);
+        const double x = e->measured > 0 ? NAN : promise_beside(pool, e, b, best, others, count);
         if (x > *promise) {
             *promise = x;
             chosen = e;
@@ -375,7 +415,7 @@ void sked_i_pool_trim(sked_i_pool *pool, const sked_i_belief *b, double best, in
         return;
     for (int64_t k = 0; k < pool->count; k++)
         if (pool->entry[k]->measured == 0)
-            list[n++] = (ranked){sked_i_pool_promise(pool->entry[k], b, best), k};
+            list[n++] = (ranked){sked_i_pool_promise(pool, pool->entry[k], b, best), k};
     qsort(list, (size_t)n, sizeof *list, by_promise);
     for (int64_t k = keep; k < n; k++) {
         destroy_entry(pool->entry[list[k].number]);

@@ -14,6 +14,8 @@ typedef struct sked_i_pool_entry {
     int32_t measured;  /* how often; failures counted */
     int32_t times;     /* how often with a time, and their sum */
     double sum;
+    double estimate;       /* of its time; NAN: it has none. sked_i_pool_estimate */
+    double deviation;      /* of the logarithm of the estimate */
     int32_t member, place; /* where the result tells of it */
 } sked_i_pool_entry;
 
@@ -24,6 +26,8 @@ typedef struct sked_i_pool {
     const struct sked_i_backend *backend; /* that predicts where there is much to predict; NULL: the CPU */
     sked_i_pool_entry **entry;            /* [count] each at a place of its own */
     int64_t count, cap;
+    double repeat,
+        miss;       /* variances of the logarithm: of a time measured again; of what guesses miss of it */
     int32_t *label; /* [devices] work space */
 } sked_i_pool;
 
@@ -49,7 +53,12 @@ static inline double sked_i_pool_time(const sked_i_pool_entry *e)
 {
     return e->times > 0 ? e->sum / e->times : NAN;
 }
-/* The entry of the least mean time; NULL: none was measured. */
+/*
+ * Estimates of all measured entries: the mean of the measurements, pulled towards what the guesses predict by
+ * as much as pool->repeat and pool->miss say that it is noise. So the luckiest of many does not win by luck.
+ */
+void sked_i_pool_estimate(sked_i_pool *pool, const sked_i_belief *b);
+/* The entry of the least estimate; NULL: none was measured. */
 sked_i_pool_entry *sked_i_pool_best(const sked_i_pool *pool);
 /* Mean and deviation of the logarithm of its time, as the guesses predict it, noise included. */
 void sked_i_pool_expect(const sked_i_pool_entry *e, const sked_i_belief *b, double *mean, double *deviation);
@@ -57,7 +66,8 @@ void sked_i_pool_expect(const sked_i_pool_entry *e, const sked_i_belief *b, doub
  * By how much a measurement is expected to fall below `best`; INFINITY for best: minus the mean of the
  * logarithm, which ranks by what is good under all guesses.
  */
-double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, double best);
+double sked_i_pool_promise(const sked_i_pool *pool, const sked_i_pool_entry *e, const sked_i_belief *b,
+                           double best);
 /* The entry not measured yet that promises most; NULL: none. *promise gets its own. */
 sked_i_pool_entry *sked_i_pool_choose(const sked_i_pool *pool, const sked_i_belief *b, double best,
                                       double *promise);

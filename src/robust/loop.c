@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { FIRST_GUESSES = 8, GUESSES = 4, KEPT = 160, CONTENDERS = 3, LEAST_BUDGET_TO_REPEAT = 8 };
-enum { MOVES_PER_ITERATION = 20 };
+enum { MOVES_PER_ITERATION = 20, ROUNDS_TO_SETTLE = 4 };
 enum { MOST_AT_ONCE = 64 }; /* measurements of a round, whatever the number of ranks */
 /* Of the time of a round: for schedules improved over all guesses. */
 static const double refine_share = 0.4;
@@ -26,6 +26,8 @@ static const double refine_share = 0.4;
 static const double round_share = 0.12;
 /* The loop has settled when no schedule promises more than this share of the incumbent's time. */
 static const double settled_promise = 3e-4;
+/* Seconds that the guesses may learn when the time is over. */
+static const double short_update = 0.1;
 /* A time is absurd if it is this many deviations and this factor away from what all guesses say. */
 static const double absurd_deviations = 6, absurd_factor = 3;
 
@@ -37,7 +39,7 @@ static double seconds_left(const sked_i_rounds *l)
 static double incumbent_time(const sked_i_rounds *l)
 {
     const sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
-    return best == NULL ? INFINITY : sked_i_pool_time(best);
+    return best == NULL ? INFINITY : best->estimate;
 }
 
 static void warn(const sked_i_rounds *l, const char *format, ...) SKED_PRINTF(2, 3);
@@ -107,8 +109,10 @@ static sked_status note(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measu
         e->times++;
         e->sum += time;
     }
-    const double best = incumbent_time(l);
-    t->best = isinf(best) ? NAN : best > 0 ? sked_target_work(l->run->target) / best : 1;
+    sked_i_loop_weigh(l);
+    const sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
+    const double least = best == NULL ? NAN : sked_i_pool_time(best);
+    t->best = least > 0 || isnan(least) ? sked_target_work(l->run->target) / least : 1;
     if (!resumed)
         write_down(l, e, said, time);
     return SKED_OK;
@@ -215,6 +219,9 @@ static sked_status update(sked_i_rounds *l, sked_error *err)
     sked_status st = sked_i_belief_update(&l->belief, &l->limit, err);
     if (st == SKED_OK)
         st = sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err);
+    l->stale = l->stale && st != SKED_OK;
+    if (st == SKED_OK)
+        sked_i_loop_weigh(l);
     l->learning = sked_clock() - begin;
     return st;
 }
@@ -248,29 +255,10 @@ cleanup:
 
 /* ------------------------------------------------------------------ contenders measured again */
 
-/* The best contender that was measured once only; NULL: all of the best few were measured twice. */
-static sked_i_pool_entry *next_contender(const sked_i_rounds *l)
-{
-    double limit = -INFINITY;
-    for (int k = 0; k < CONTENDERS; k++) {
-        sked_i_pool_entry *next = NULL;
-        for (int64_t i = 0; i < l->pool.count; i++) {
-            sked_i_pool_entry *e = l->pool.entry[i];
-            if (e->times > 0 && sked_i_pool_time(e) > limit &&
-                (next == NULL || sked_i_pool_time(e) < sked_i_pool_time(next)))
-                next = e;
-        }
-        if (next == NULL || next->measured < 2)
-            return next;
-        limit = sked_i_pool_time(next);
-    }
-    return NULL;
-}
-
 /* Measures a contender once more. *done: there is none left, or the target repeats itself exactly. */
 static sked_status repeat(sked_i_rounds *l, bool *done, sked_error *err)
 {
-    sked_i_pool_entry *e = l->noisy == 0 ? NULL : next_contender(l);
+    sked_i_pool_entry *e = sked_i_loop_contender(l);
     sked_status st = SKED_OK;
     *done = e == NULL;
     if (*done)
@@ -292,7 +280,7 @@ static int32_t reserve(const sked_i_rounds *l)
     const int32_t budget = l->run->opt->measurements;
     if (l->noisy == 0 || budget < 4 || (l->noisy < 0 && budget < LEAST_BUDGET_TO_REPEAT))
         return 0;
-    return budget >= 20 ? CONTENDERS : 1;
+    return budget < 20 ? 1 : l->noisy == 1 && budget / 5 > CONTENDERS ? budget / 5 : CONTENDERS;
 }
 
 /* ------------------------------------------------------------------ rounds */
@@ -327,11 +315,12 @@ cleanup:
     return st;
 }
 
-/* Makes schedules until one promises something, at most twice. NULL: none does. */
+/* Makes schedules until one promises something, in a few rounds at most. NULL: none does. */
 static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, sked_error *err)
 {
     *out = NULL;
-    for (int k = 0; k < 2 && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit)); k++) {
+    for (int k = 0; k < ROUNDS_TO_SETTLE && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit));
+         k++) {
         double promise;
         const double best = incumbent_time(l);
         const sked_status st = make(l, round_seconds(l) * (k + 1), err);
@@ -381,11 +370,13 @@ static bool ended(const sked_i_rounds *l, sked_robust_end *end)
 
 /*
  * The time for scheduling is over and measurements are left, which cost none of it: they go to the schedules
- * that promise most as far as was learnt.
+ * that promise most as far as was learnt. The guesses learn from all of them at once, where that is soon
+ * done.
  */
 static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
 {
     sked_status st = SKED_OK;
+    const int64_t before = l->trials;
     while (st == SKED_OK && l->trials < l->run->opt->measurements - reserve(l) &&
            !sked_i_limit_stopped(&l->limit)) {
         sked_i_pool_entry *chosen[MOST_AT_ONCE];
@@ -396,6 +387,9 @@ static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
             break;
         st = measure(l, chosen, choose_more(l, chosen), err);
     }
+    l->stale = l->trials > before;
+    if (st == SKED_OK && l->stale && l->learning < short_update && !sked_i_limit_stopped(&l->limit))
+        st = update(l, err);
     return st;
 }
 
@@ -410,11 +404,14 @@ static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error
         if (!done)
             continue;
         SKED_TRY(find_promising(l, &chosen[0], err));
-        if (chosen[0] == NULL) {
+        if (chosen[0] != NULL)
+            SKED_TRY(measure(l, chosen, choose_more(l, chosen), err));
+        else if (!sked_i_limit_stopped(&l->limit)) /* nothing promises more: unless the incumbent was lucky */
+            SKED_TRY(repeat(l, &done, err));
+        if (chosen[0] == NULL && done) {
             *end = sked_i_limit_stopped(&l->limit) ? SKED_ROBUST_STOPPED : SKED_ROBUST_SETTLED;
             break;
         }
-        SKED_TRY(measure(l, chosen, choose_more(l, chosen), err));
         SKED_TRY(update(l, err));
     }
     if (*end == SKED_ROBUST_TIME)

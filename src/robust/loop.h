@@ -29,9 +29,14 @@ typedef struct sked_i_rounds {
     double begin, learning; /* seconds: when it began; what the last update took */
     int32_t failures;
     char failure[1100]; /* why the last one failed */
+    bool stale;         /* the guesses have not learnt from the last measurements */
     int noisy;          /* 1: measurements of one schedule differ, 0: they do not, -1: unknown */
 } sked_i_rounds;
 
+/* noise.c. Weighs the noise of measurements against the model, and estimates what was measured. */
+void sked_i_loop_weigh(sked_i_rounds *l);
+/* Which of the best is to be measured again; NULL: none needs it, or the target repeats itself exactly. */
+sked_i_pool_entry *sked_i_loop_contender(const sked_i_rounds *l);
 /* Members, measurements, parameters and the fitted machine. */
 SKED_MUST_CHECK sked_status sked_i_loop_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err);
 #endif

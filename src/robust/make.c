@@ -104,7 +104,7 @@ static void run_job(const batch *x, job *j, sked_i_belief_work *w)
     sked_schedule *warm = NULL;
     const double begin = sked_clock();
     sked_i_model_rates(x->b->model, j->parameter, &w->rates);
-    w->rates.warm = 1; /* no problem can state it */
+    sked_i_model_state(x->b->model, &w->rates);
     j->status = sked_i_guess_open(&guess, x->b->model, &w->rates, &j->err);
     if (j->status == SKED_OK && j->warm != NULL)
         j->status = start_warm(j, &w->rates, &w->timing, &warm, &j->err);

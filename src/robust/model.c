@@ -196,6 +196,7 @@ static sked_status set_priors(sked_i_model *m, const link_class *list, bool stor
         set_link_prior(m, k, &list[k]);
     set_prior(m, m->at_start_up, start_up_median * m->time_scale, start_up_spread);
     set_prior(m, m->at_warm, 1, warm_spread);
+    m->mean[m->at_read] = sked_i_nothing; /* until traces show it */
     for (int32_t k = 0; k < m->types; k++)
         m->spread[m->at_type + k] = factor_spread;
     for (int32_t k = 0; k < m->groups; k++) /* of one group alone the factors by type say it all */
@@ -216,7 +217,8 @@ static void lay_out(sked_i_model *m)
 {
     m->at_start_up = 2 * (int64_t)m->links;
     m->at_warm = m->at_start_up + 1;
-    m->at_type = m->at_warm + 1;
+    m->at_read = m->at_warm + 1;
+    m->at_type = m->at_read + 1;
     m->at_group = m->at_type + m->types;
     m->at_op = m->at_group + m->groups;
     m->at_size = m->at_op + m->ops;
@@ -289,6 +291,8 @@ const char *sked_i_model_name(const sked_i_model *m, int64_t k, char *buf, size_
         snprintf(buf, size, "start-up");
     else if (k == m->at_warm)
         snprintf(buf, size, "warm input");
+    else if (k == m->at_read)
+        snprintf(buf, size, "remote input");
     else if (k == m->at_type)
         snprintf(buf, size, types->count > 0 ? "untyped ops" : "all ops");
     else if (k < m->at_group)
@@ -336,12 +340,21 @@ void sked_i_model_rates(const sked_i_model *m, const double *x, sked_i_rates *r)
     }
     r->start_up = exp_within(x[m->at_start_up]);
     r->warm = exp_within(x[m->at_warm]);
+    r->read = m->sized ? 0 : exp_within(x[m->at_read]);
     for (int32_t k = 0; k < m->groups; k++)
         r->group[k] = exp_within(x[m->at_group + k]);
     for (int32_t i = 0; i < m->ops; i++)
         r->factor[i] = exp_within(x[m->at_type + m->type_of[i]] + x[m->at_op + i]);
     for (int32_t i = 0; m->sized && i < m->ops; i++)
         r->size[i] = m->unit_size[i] * exp_within(x[m->at_size + i]);
+}
+
+void sked_i_model_state(const sked_i_model *m, sked_i_rates *r)
+{
+    for (int32_t k = 0; k < m->links; k++)
+        r->per_byte[k] += r->read;
+    r->read = 0;
+    r->warm = 1;
 }
 
 /* ------------------------------------------------------------------ schedules compiled for the model */
@@ -425,17 +438,27 @@ static void set_time(sked_i_timing *r, const sked_i_model *m, int32_t op, int32_
     r->share[op] = r->base[op] > 0 ? start_up_share(m, op, device) : 0;
 }
 
+/* Once the links of its edges are set. */
+static void set_remote(sked_i_timing *r, int32_t op)
+{
+    r->remote[op] = 0;
+    for (int64_t k = r->row[op]; k < r->row[op + 1]; k++)
+        r->remote[op] += r->edge[k].link >= 0 ? r->edge[k].bytes : 0;
+}
+
 void sked_i_timing_place(sked_i_timing *r, const sked_i_model *m, const int32_t *device, int32_t op)
 {
     const sked_graph *g = m->problem->graph;
     set_time(r, m, op, device[op]);
     for (int64_t k = r->row[op]; k < r->row[op + 1]; k++)
         r->edge[k].link = sked_i_model_link(m, device[r->edge[k].from], device[op]);
+    set_remote(r, op);
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
         const int32_t to = g->edge_to[e];
         for (int64_t k = r->row[to]; k < r->row[to + 1]; k++)
             if (r->edge[k].from == op)
                 r->edge[k].link = sked_i_model_link(m, device[op], device[to]);
+        set_remote(r, to);
     }
 }
 
@@ -450,12 +473,15 @@ sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sk
     SKED_NEW(r->group, g->n_ops);
     SKED_NEW(r->base, g->n_ops);
     SKED_NEW(r->share, g->n_ops);
+    SKED_NEW(r->remote, g->n_ops);
     SKED_NEW(r->row, (int64_t)g->n_ops + 1);
     SKED_NEW(r->edge, g->n_edges - g->n_carried);
     SKED_TRY(order_ops(r, g, s, err));
     copy_edges(r, m, s);
-    for (int32_t i = 0; i < g->n_ops; i++)
+    for (int32_t i = 0; i < g->n_ops; i++) {
         set_time(r, m, i, s->device[i]);
+        set_remote(r, i);
+    }
 cleanup:
     return st;
 }

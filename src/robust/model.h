@@ -2,14 +2,16 @@
  * The cost model with its parameters and what is believed of them before anything is measured
  * (docs/robust.md). Every parameter is a logarithm; the prior is an independent normal of each. The
  * parameters stand in one vector: for every class of links latency and time per byte, the start-up cost of an
- * op, factors by op type, by group of devices and by op, and the size of each op's result where the graph
- * says nothing of sizes.
+ * op, what warm and remote inputs do to it, factors by op type, by group of devices and by op, and the size
+ * of each op's result where the graph says nothing of sizes.
  */
 #ifndef SKED_ROBUST_MODEL_H
 #define SKED_ROBUST_MODEL_H
 #include "problem/costs.h"
 #include "robust/timing.h"
 
+/* Logarithm of a rate that is 0 as far as is known. */
+static const double sked_i_nothing = -300;
 /* Links beyond this many classes share the last one. */
 enum { SKED_I_MOST_LINKS = 12 };
 
@@ -23,7 +25,7 @@ typedef struct sked_i_model {
     sked_i_costs costs;
     int32_t ops, links, types, groups;
     bool sized; /* sizes are parameters */
-    int64_t at_start_up, at_warm, at_type, at_group, at_op, at_size,
+    int64_t at_start_up, at_warm, at_read, at_type, at_group, at_op, at_size,
         count;             /* places in the vector; latencies at 0, then times per byte */
     int32_t *type_of;      /* [ops] */
     int32_t *group_of;     /* [devices] */
@@ -59,6 +61,10 @@ SKED_MUST_CHECK sked_status sked_i_rates_open(sked_i_rates *r, const sked_i_mode
 void sked_i_rates_close(sked_i_rates *r);
 /* The rates of a parameter vector. O(ops). */
 void sked_i_model_rates(const sked_i_model *m, const double *parameter, sked_i_rates *r);
+/* The rates as a problem can state them: remote inputs are transfers that take longer, warm ones save
+ * nothing.
+ */
+void sked_i_model_state(const sked_i_model *m, sked_i_rates *r);
 
 /* s: a valid schedule of the problem. O(ops log ops + edges). Close in any case. */
 SKED_MUST_CHECK sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m,

@@ -144,6 +144,7 @@ double sked_i_belief_differentiate(const sked_i_belief *b, work *w, const sked_i
                                       .per_byte = w->row + m->links,
                                       .start_up = w->row + m->at_start_up,
                                       .warm = w->row + m->at_warm,
+                                      .read = w->row + m->at_read,
                                       .factor = w->row + m->at_op,
                                       .group = w->row + m->at_group,
                                       .size = m->sized ? w->row + m->at_size : NULL};

@@ -214,7 +214,7 @@ static const sked_i_pool_entry *likely_best(const sked_i_pool *pool, const sked_
     const sked_i_pool_entry *best = NULL;
     double least = INFINITY;
     for (int64_t k = 0; k < pool->count; k++) {
-        const double x = -sked_i_pool_promise(pool->entry[k], b, INFINITY);
+        const double x = -sked_i_pool_promise(pool, pool->entry[k], b, INFINITY);
         if (x < least) {
             least = x;
             best = pool->entry[k];

@@ -48,8 +48,8 @@ static sked_status rank(const sked_i_rounds *l, const char *maker, ranked *list,
     return SKED_OK;
 }
 
-/* The entry hands its schedule over and remembers where it is. */
-static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const ranked *x)
+/* The entry hands its schedule over and remembers where it is. *least: estimate of the member's best. */
+static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const ranked *x, double *least)
 {
     const double time = sked_i_pool_time(x->entry), work = sked_target_work(l->run->target);
     const int32_t k = m->count++;
@@ -58,14 +58,15 @@ static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const ranked *x)
     m->proxy[k] = x->proxy;
     m->target[k] = isnan(time) ? NAN : time > 0 ? work / time : 1;
     x->entry->place = k;
-    if (!isnan(time) && time < m->time) {
+    if (!isnan(time) && x->entry->estimate < *least) {
+        *least = x->entry->estimate;
         m->time = time;
         m->best = k;
     }
 }
 
 static sked_status fill_member(sked_i_rounds *l, int member, const ranked *list, int32_t count,
-                               sked_robust_member *m, sked_error *err)
+                               sked_robust_member *m, double *least, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_diversity d = {.size = sizeof d};
@@ -78,7 +79,7 @@ static sked_status fill_member(sked_i_rounds *l, int member, const ranked *list,
     SKED_NEW(m->proxy, count);
     SKED_NEW(m->target, count);
     for (int32_t k = 0; k < count; k++)
-        fill_entry(l, m, &list[k]);
+        fill_entry(l, m, &list[k], least);
     SKED_TRY(sked_problem_bound(l->run->problem, &m->lower_bound, NULL, err));
     SKED_TRY(
         sked_schedules_diversity(l->run->problem, (const sked_schedule *const *)m->schedule, count, &d, err));
@@ -93,20 +94,22 @@ static sked_status tell_members(sked_i_rounds *l, sked_robust_result *r, sked_er
 {
     sked_status st = SKED_OK;
     ranked *list = NULL;
+    double first = INFINITY;
     SKED_NEW(list, l->pool.count);
     SKED_NEW0(r->member, SKED_I_LOOP_COUNT);
     for (int k = 0; k < SKED_I_LOOP_COUNT; k++) {
         int32_t count;
+        double least = INFINITY;
         SKED_TRY(rank(l, sked_i_maker_label(k), list, &count, err));
         if (count == 0)
             continue;
         SKED_NEW0(r->member[r->count], 1);
         for (int32_t i = 0; i < count; i++)
             list[i].entry->member = r->count;
-        SKED_TRY(fill_member(l, k, list, count, r->member[r->count++], err));
+        SKED_TRY(fill_member(l, k, list, count, r->member[r->count++], &least, err));
+        r->winner = least < first ? r->count - 1 : r->winner;
+        first = fmin(first, least);
     }
-    for (int32_t i = 1; i < r->count; i++)
-        r->winner = r->member[i]->time < r->member[r->winner]->time ? i : r->winner;
     if (r->count == 0 || r->member[r->winner]->best < 0)
         st = sked_i_fail(err, sked_i_robust_stopped(l->run) ? SKED_ERR_STOPPED : SKED_ERR_DEVICE,
                          "the target measured none of the schedules");
@@ -239,7 +242,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     SKED_NEW(t.list, l->belief.particles);
     SKED_NEW0(ops, m->types);
     SKED_NEW0(chosen, m->types);
-    SKED_NEW0(r->parameter, m->at_start_up + 4 + MOST_TYPES + m->groups);
+    SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->groups);
     choose_types(m, ops, chosen);
     for (int32_t k = 0; k < m->links; k++) {
         tell_parameter(&t, sked_i_model_latency(m, k));
@@ -247,6 +250,8 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     }
     tell_parameter(&t, m->at_start_up);
     tell_parameter(&t, m->at_warm);
+    if (l->belief.trace.read > 0)
+        tell_parameter(&t, m->at_read);
     for (int32_t k = 0; k < m->types; k++)
         if (chosen[k])
             tell_parameter(&t, m->at_type + k);
@@ -392,6 +397,7 @@ static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_er
     SKED_TRY(sked_i_rates_open(&rates, &l->model, err));
     sked_i_belief_mean(&l->belief, mean);
     sked_i_model_rates(&l->model, mean, &rates);
+    sked_i_model_state(&l->model, &rates);
     SKED_TRY(sked_machine_builder_create("fitted", &b, err));
     const fitted f = {&l->model, &rates, b};
     SKED_TRY(add_devices(&f, err));
@@ -409,6 +415,7 @@ sked_status sked_i_loop_tell(sked_i_rounds *l, sked_robust_result *r, sked_error
 {
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err));
+    sked_i_pool_estimate(&l->pool, &l->belief);
     SKED_TRY(tell_members(l, r, err));
     SKED_TRY(tell_course(l, r, err));
     SKED_TRY(tell_parameters(l, r, err));

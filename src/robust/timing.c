@@ -26,7 +26,7 @@ void sked_i_timing_work_close(sked_i_timing_work *w)
 
 void sked_i_timing_close(sked_i_timing *r)
 {
-    void *const owned[] = {r->order, r->before, r->group, r->base, r->share, r->row, r->edge};
+    void *const owned[] = {r->order, r->before, r->group, r->base, r->share, r->remote, r->row, r->edge};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *r = (sked_i_timing){0};
@@ -66,7 +66,8 @@ double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked
                 warm = rates->warm;
         }
         w->time[i] = (r->base[i] + rates->start_up * r->share[i]) * rates->factor[i] *
-                     rates->group[r->group[i]] * warm;
+                         rates->group[r->group[i]] * warm +
+                     rates->read * r->remote[i];
         w->start[i] = start;
         w->via[i] = via;
         if (start + w->time[i] > latest || w->last < 0) {
@@ -88,10 +89,12 @@ bool sked_i_timing_warm(const sked_i_timing *r, int32_t op)
 static void add_time(const sked_i_timing *r, const sked_i_rates *rates, const sked_i_timing_work *w,
                      int32_t i, const sked_i_timing_gradient *d)
 {
-    d->factor[i] += w->time[i];
-    d->group[r->group[i]] += w->time[i];
+    const double read = rates->read * r->remote[i], work = w->time[i] - read;
+    d->factor[i] += work;
+    d->group[r->group[i]] += work;
+    *d->read += read;
     const bool warm = sked_i_timing_warm(r, i);
-    *d->warm += warm ? w->time[i] : 0;
+    *d->warm += warm ? work : 0;
     *d->start_up += rates->start_up * r->share[i] * rates->factor[i] * rates->group[r->group[i]] *
                     (warm ? rates->warm : 1);
 }

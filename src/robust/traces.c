@@ -8,12 +8,17 @@
 static const double degrees_of_freedom = 4;
 /* Relative deviation of a traced duration while nothing was traced twice, and the least that is believed. */
 static const double unknown_deviation = 0.01, least_deviation = 1e-4;
-enum { ROUNDS = 12 };
+/* Reads: spread of what the bytes of a mean edge take, in mean durations; least share of an op that is work.
+ */
+static const double read_spread = 0.3, least_work = 0.1;
+/* Less than this, in units of that spread, is rounding. */
+static const double least_found = 1e-6;
+enum { ROUNDS = 12, READ_ROUNDS = 3 };
 
 void sked_i_traces_close(sked_i_traces *t)
 {
-    void *const owned[] = {t->sum,  t->square, t->seen,     t->step,     t->wait,
-                           t->mean, t->spread, t->warm_sum, t->warm_seen};
+    void *const owned[] = {t->sum,  t->square, t->seen,     t->step,      t->wait,
+                           t->mean, t->spread, t->warm_sum, t->warm_seen, t->look};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *t = (sked_i_traces){0};
@@ -36,24 +41,24 @@ cleanup:
     return st;
 }
 
-static void add_durations(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
-                          const sked_measurement *run)
+static sked_status add_durations(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
+                                 const sked_measurement *run, sked_error *err)
 {
     const double start_up = sked_i_exp(m->mean[m->at_start_up]);
     for (int32_t i = 0; i < m->ops; i++) {
         const double took = run->finish[i] - run->start[i], base = r->base[i] + start_up * r->share[i];
-        const int64_t at = (int64_t)i * m->groups + r->group[i];
         if (!(took > 0 && took < INFINITY && base > 0))
             continue;
-        const double x = sked_i_log(took / base);
-        t->sum[at] += x;
-        t->square[at] += x * x;
-        t->seen[at]++;
-        if (sked_i_timing_warm(r, i)) {
-            t->warm_sum[at] += x;
-            t->warm_seen[at]++;
-        }
+        if (!SKED_GROW(t->look, t->looks_cap, t->n_looks + 1))
+            return sked_i_no_memory(err);
+        t->look[t->n_looks++] = (sked_i_traces_look){.cell = (int64_t)i * m->groups + r->group[i],
+                                                     .run = t->runs,
+                                                     .took = took,
+                                                     .base = base,
+                                                     .remote = m->sized ? 0 : r->remote[i],
+                                                     .warm = sked_i_timing_warm(r, i)};
     }
+    return SKED_OK;
 }
 
 /* When the op's device and the data that is there already let it start; waits for the rest are added. */
@@ -87,7 +92,7 @@ sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const ske
     sked_status st = SKED_OK;
     if (t->mean == NULL)
         SKED_TRY(open_trace(t, m, err));
-    add_durations(t, m, r, run);
+    SKED_TRY(add_durations(t, m, r, run, err));
     for (int32_t i = 0; i < m->ops; i++)
         SKED_TRY(add_step(t, r, run, i, err));
     t->runs++;
@@ -96,6 +101,25 @@ cleanup:
 }
 
 /* ------------------------------------------------------------------ durations */
+
+/* Sums of what was seen in each cell, without the time that reads took. */
+static void sum_looks(sked_i_traces *t, int64_t cells)
+{
+    for (int64_t k = 0; k < cells; k++) {
+        t->sum[k] = t->square[k] = t->warm_sum[k] = 0;
+        t->seen[k] = t->warm_seen[k] = 0;
+    }
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const sked_i_traces_look *o = &t->look[k];
+        const double work = fmax(o->took - t->read * o->remote, least_work * o->took);
+        const double x = sked_i_log(work / o->base);
+        t->sum[o->cell] += x;
+        t->square[o->cell] += x * x;
+        t->seen[o->cell]++;
+        t->warm_sum[o->cell] += o->warm ? x : 0;
+        t->warm_seen[o->cell] += o->warm;
+    }
+}
 
 /* Variance of one traced logarithm, from ops that were traced alike more than once: warm or not, same group.
  */
@@ -130,6 +154,83 @@ static double warm_effect(const sked_i_traces *t, const sked_i_model *m, double 
         precision += weight;
     }
     return precision < INFINITY ? m->mean[m->at_warm] + sum / precision : m->mean[m->at_warm];
+}
+
+/* How a look differs from the mean of its op, in relation to the op's time; then from the mean of its run. */
+typedef struct contrast {
+    double remote, warm, took;
+} contrast;
+
+/* out: [looks]; mean: [cells], run: [runs], both cleared. Runs that were slow as a whole say nothing of
+ * bytes. */
+static void compare_looks(const sked_i_traces *t, contrast *mean, contrast *run, contrast *out)
+{
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const sked_i_traces_look *o = &t->look[k];
+        contrast *c = &mean[o->cell];
+        const double share = 1.0 / t->seen[o->cell];
+        c->remote += share * o->remote;
+        c->warm += share * o->warm;
+        c->took += share * o->took;
+    }
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const sked_i_traces_look *o = &t->look[k];
+        const contrast *c = &mean[o->cell];
+        const double share = (double)t->runs / (double)t->n_looks;
+        out[k] = (contrast){(o->remote - c->remote) / c->took, o->warm - c->warm, o->took / c->took - 1};
+        run[o->run].remote += share * out[k].remote;
+        run[o->run].warm += share * out[k].warm;
+        run[o->run].took += share * out[k].took;
+    }
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const contrast *c = &run[t->look[k].run];
+        out[k] = (contrast){out[k].remote - c->remote, out[k].warm - c->warm, out[k].took - c->took};
+    }
+}
+
+/*
+ * What a byte of another device costs: how times of an op differ with its remote bytes, and with warm inputs,
+ * which come with fewer remote ones. The prior pulls towards nothing.
+ */
+static double read_effect(const sked_i_traces *t, const sked_i_model *m, const contrast *look,
+                          double variance)
+{
+    const double typical = read_spread * m->time_scale / m->byte_scale, saves = m->spread[m->at_warm];
+    /* Normal equations of both, in units of their spreads. */
+    double rr = 1, rw = 0, ww = 1, ry = 0, wy = 0;
+    for (int64_t k = 0; k < t->n_looks; k++) {
+        const double r = look[k].remote * typical, w = look[k].warm * saves, y = look[k].took;
+        rr += r * r / variance;
+        rw += r * w / variance;
+        ww += w * w / variance;
+        ry += r * y / variance;
+        wy += w * y / variance;
+    }
+    const double found = (ry * ww - wy * rw) / (rr * ww - rw * rw); /* in units of the prior's spread */
+    return found > least_found ? found * typical : 0;
+}
+
+/* t->read, and the sums of all looks without it. */
+static sked_status fit_reads(sked_i_traces *t, const sked_i_model *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t cells = (int64_t)m->ops * m->groups;
+    contrast *mean = NULL, *run = NULL, *look = NULL;
+    SKED_NEW0(mean, cells);
+    SKED_NEW0(run, t->runs);
+    SKED_NEW(look, t->n_looks);
+    t->read = 0;
+    sum_looks(t, cells);
+    compare_looks(t, mean, run, look);
+    for (int k = 0; k < READ_ROUNDS; k++) { /* the noise is what reads leave, and weighs them */
+        t->read = read_effect(t, m, look, traced_variance(t, cells));
+        sum_looks(t, cells);
+    }
+cleanup:
+    free(mean);
+    free(run);
+    free(look);
+    return st;
 }
 
 /* Mean of what was traced in a cell, as it would be without warm inputs. */
@@ -171,7 +272,7 @@ static void fit_factors(const sked_i_traces *t, const sked_i_model *m, bool by_g
     }
 }
 
-/* The ops' own factors, given the others; returns their variance about 0. */
+/* The ops' own factors, given the others; returns their variance about 0, without that of the noise. */
 static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_variance, double variance)
 {
     double squares = 0, ops = 0;
@@ -187,7 +288,7 @@ static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_varianc
         const int64_t at = m->at_op - m->at_type + i;
         t->mean[at] = sum / (seen + variance / op_variance);
         t->spread[at] = sqrt(1 / (1 / op_variance + seen / variance));
-        squares += seen > 0 ? sum / seen * (sum / seen) : 0;
+        squares += seen > 0 ? sum / seen * (sum / seen) - variance / seen : 0;
         ops += seen > 0;
     }
     return ops > 0 ? squares / ops : op_variance;
@@ -197,8 +298,9 @@ sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_erro
 {
     sked_status st = SKED_OK;
     pull p = {0};
-    const double variance = traced_variance(t, (int64_t)m->ops * m->groups);
-    double op_variance = 0.01;
+    double op_variance = 0.01, variance = 0;
+    SKED_TRY(fit_reads(t, m, err));
+    variance = traced_variance(t, (int64_t)m->ops * m->groups);
     t->warm = warm_effect(t, m, variance);
     const int32_t most = m->types > m->groups ? m->types : m->groups;
     SKED_NEW(p.sum, most);

@@ -18,14 +18,24 @@ typedef struct sked_i_traces_step {
     int64_t first, count; /* its waits */
 } sked_i_traces_step;
 
+/* How long an op took. */
+typedef struct sked_i_traces_look {
+    int64_t cell; /* op * groups + group */
+    int32_t run;
+    double took, base, remote;
+    bool warm;
+} sked_i_traces_look;
+
 typedef struct sked_i_traces {
     int32_t runs;
-    double *sum,
-        *square;        /* [ops * groups] of the logarithm of traced over modelled time, start-up left out */
-    int32_t *seen;      /* [ops * groups] */
-    double *warm_sum;   /* [ops * groups] of sum, where the op before had made an input */
-    int32_t *warm_seen; /* [ops * groups] */
-    double warm;        /* logarithm of what such ops take, from ops traced with and without */
+    double *sum, *square; /* [ops * groups] of the logarithm of traced over modelled time, reads left out */
+    int32_t *seen;        /* [ops * groups] */
+    double *warm_sum;     /* [ops * groups] of sum, where the op before had made an input */
+    int32_t *warm_seen;   /* [ops * groups] */
+    double warm;          /* logarithm of what such ops take, from ops traced with and without */
+    double read;          /* time that a byte of another device takes, from ops traced with more and fewer */
+    sked_i_traces_look *look;
+    int64_t n_looks, looks_cap;
     sked_i_traces_step *step;
     int64_t n_steps, steps_cap;
     sked_i_traces_wait *wait;

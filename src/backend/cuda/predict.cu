@@ -20,10 +20,10 @@ struct tables {
     int32_t ops, guesses;
     int64_t edges;
     int32_t *order, *before, *group; /* [candidates * ops] */
-    double *base, *share;            /* [candidates * ops] */
+    double *base, *share, *remote;   /* [candidates * ops] */
     int64_t *row;                    /* [candidates * (ops + 1)] */
     sked_i_timing_edge *edge;
-    double *latency, *per_byte, *start_up, *warm, *factor, *speed,
+    double *latency, *per_byte, *start_up, *warm, *read, *factor, *speed,
         *size;            /* [.. * guesses]; size NULL: none */
     double *time, *start; /* [ops * candidates * guesses] */
     double *latest;       /* [candidates * guesses] */
@@ -55,7 +55,8 @@ __global__ static void __launch_bounds__(THREADS) predict_kernel(tables t, int64
             warm = edge.from == before ? t.warm[g] : warm;
         }
         const double time = (t.base[k * t.ops + i] + t.start_up[g] * t.share[k * t.ops + i]) *
-                            t.factor[i * m + g] * t.speed[t.group[k * t.ops + i] * m + g] * warm;
+                                t.factor[i * m + g] * t.speed[t.group[k * t.ops + i] * m + g] * warm +
+                            t.read[g] * t.remote[k * t.ops + i];
         t.time[i * all + x] = time;
         t.start[i * all + x] = start;
         latest = fmax(latest, start + time);
@@ -74,12 +75,14 @@ static void lay(tables *t, sked_i_cuda_arena *a, const sked_i_prediction *p, int
     t->group = SKED_CUT(a, int32_t, all);
     t->base = SKED_CUT(a, double, all);
     t->share = SKED_CUT(a, double, all);
+    t->remote = SKED_CUT(a, double, all);
     t->row = SKED_CUT(a, int64_t, candidates * (n + 1));
     t->edge = SKED_CUT(a, sked_i_timing_edge, candidates * t->edges);
     t->latency = SKED_CUT(a, double, p->links *g);
     t->per_byte = SKED_CUT(a, double, p->links *g);
     t->start_up = SKED_CUT(a, double, g);
     t->warm = SKED_CUT(a, double, g);
+    t->read = SKED_CUT(a, double, g);
     t->factor = SKED_CUT(a, double, n *g);
     t->speed = SKED_CUT(a, double, p->groups *g);
     t->size = p->rates[0].size != NULL ? SKED_CUT(a, double, n *g) : NULL;
@@ -99,6 +102,7 @@ static void write_candidate(const tables *t, const sked_i_timing *r, int64_t k)
     memcpy(t->group + first, r->group, n * sizeof *r->group);
     memcpy(t->base + first, r->base, n * sizeof *r->base);
     memcpy(t->share + first, r->share, n * sizeof *r->share);
+    memcpy(t->remote + first, r->remote, n * sizeof *r->remote);
     memcpy(t->row + k * (t->ops + 1), r->row, (n + 1) * sizeof *r->row);
     memcpy(t->edge + k * t->edges, r->edge, (size_t)t->edges * sizeof *r->edge);
 }
@@ -121,6 +125,7 @@ static void write_rates(const tables *t, const sked_i_prediction *p)
             write_row(t->size, r->size, p->ops, p->guesses, g);
         t->start_up[g] = r->start_up;
         t->warm[g] = r->warm;
+        t->read[g] = r->read;
     }
 }
 
