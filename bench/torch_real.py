@@ -23,6 +23,7 @@ import numpy as np
 import sked
 import sked.torch
 import torch
+from torch_floor import CHAIN, WORK, floors
 from torch_networks import networks
 
 # ---------------------------------------------------------------------- one network
@@ -127,8 +128,10 @@ def describe_loop(found: Any, measured: Measured, result: Result) -> None:
     }
 
 
-def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Tuple[Dict[str, Any], Any]:
-    """Runs of the plain graph and of every kind of schedule; the target with the chosen ops."""
+def schedule_rows(
+    a: argparse.Namespace, target: Any, result: Result
+) -> Tuple[Dict[str, Any], Tried]:
+    """Runs of the plain graph and of every kind of schedule; the chosen ops."""
     durations = target.profile()
     graph = sked.torch.graph_of(target, durations)
     grouped = sked.schedule(graph, a.counts[0], method="list").schedule
@@ -146,7 +149,7 @@ def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Tuple[D
     for row, run in runs.items():
         trials.target.check(run)
         trials.target.check_other_inputs(run)
-    return runs, trials.target
+    return runs, trials
 
 
 def compiled(target: Any) -> Optional[Callable[[], Any]]:
@@ -198,7 +201,7 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     result = Result(name)
     target = make_target(a, make)
     result.stage("capture")
-    runs, chosen = schedule_rows(a, target, result)
+    runs, trials = schedule_rows(a, target, result)
 
     def eager() -> Any:
         with torch.no_grad():
@@ -209,10 +212,13 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     if fused is not None:
         runs["torch.compile"] = fused
     result.stage("torch.compile")
-    result.times.update(zip(runs, sked.torch.duel(target, list(runs.values()), a.rounds)))
+    least = floors(trials.target, trials.graph.duration, a.counts)
+    every = {**runs, **least}
+    result.times.update(zip(every, sked.torch.duel(target, list(every.values()), a.rounds)))
+    result.times["floor"] = max(result.times[row] for row in least)
     for row, run in runs.items():
         if row != "torch.compile":
-            chosen.check(run)
+            trials.target.check(run)
     result.stage("comparison")
     return result
 
@@ -279,6 +285,23 @@ def print_parts(results: Sequence[Result]) -> None:
         best = min(r.trials, key=lambda t: t["time"])
         what = f"fuse={best['fuse']}, group={best['group']}, {best['devices']}"
         print(f"| {r.name} | {what} | " + " | ".join(f"{x:.2f}" for x in parts) + " |")
+
+
+def print_floors(results: Sequence[Result]) -> None:
+    """How far schedules of the chosen ops are above what no schedule of them can beat."""
+    rows = ("list, chosen", "loop", "accelerate")
+    print(
+        f"\n| network | {CHAIN} | {WORK} | floor | "
+        + " | ".join(f"{row} / floor" for row in rows)
+        + " |\n|---|---|---|---|---|---|---|"
+    )
+    for r in results:
+        parts = (r.times[CHAIN], r.times[WORK])
+        cells = [f"{x / 1e3:.3f}" for x in (*parts, r.times["floor"])]
+        cells += [f"{r.times[row] / r.times['floor']:.3f}" for row in rows]
+        print(f"| {r.name} | " + " | ".join(cells) + " |")
+    means = ", ".join(f"{row} {mean_ratio(results, row, 'floor'):.3f}" for row in rows)
+    print(f"\nTimes the floor, geometric means: {means}")
 
 
 def print_trials(results: Sequence[Result]) -> None:
@@ -378,7 +401,7 @@ def rows_of(a: argparse.Namespace) -> List[str]:
     return [
         *("eager", "torch.compile", "plain graph", "list", "one stream, chosen", "list, chosen"),
         *shots,
-        *("loop", "accelerate"),
+        *("loop", "accelerate", "floor"),
     ]
 
 
@@ -386,6 +409,7 @@ def print_rest(rows: Sequence[str], results: Sequence[Result]) -> None:
     """All that stands below the table."""
     print_means(rows, results)
     print_parts(results)
+    print_floors(results)
     print_trials(results)
     print_models(results)
     print_curves(results)

@@ -55,9 +55,32 @@ class StreamRun:
         self._fork = self._record(self.streams[0])
         for step in queues.steps:
             self._issue_step(step)
+        self._join()
+        return self.program.result(self.values)
+
+    def issue_loose(self, queues: Sequence[Sequence[int]], known: Sequence[Any]) -> None:
+        """Issues ops that wait for nothing but what is before them in their queue.
+
+        Args:
+            queues: ops of each stream.
+            known: what every node made in an earlier run; ops read that.
+        """
+        self._fork = self._record(self.streams[0])
+        for device, ops in enumerate(queues):
+            self._begin(device)
+            with self.cuda.stream(self.streams[device]):
+                for op in ops:
+                    self.program.run_op(op, list(known))
+        self._join()
+
+    def _begin(self, device: int) -> None:
+        if device not in self._begun:
+            self._begun.add(device)
+            self.streams[device].wait_event(self._fork)
+
+    def _join(self) -> None:
         for device in sorted(self._begun - {0}):
             self.streams[0].wait_event(self._record(self.streams[device]))
-        return self.program.result(self.values)
 
     def free(self, value: int) -> None:
         for node in self.memory[value].nodes:
@@ -70,9 +93,7 @@ class StreamRun:
 
     def _issue_step(self, step: Step) -> None:
         stream = self.streams[step.device]
-        if step.device not in self._begun:
-            self._begun.add(step.device)
-            stream.wait_event(self._fork)
+        self._begin(step.device)
         for op in step.waits:
             stream.wait_event(self._event[op])
         for value in step.frees:

@@ -258,6 +258,17 @@ class CudaTarget:
         scale = time / finish.max()
         return scale * start, scale * finish
 
+    def loose(self, queues: Sequence[Sequence[int]]) -> _Captured:
+        """Ops in queues, one for each stream, that wait for nothing but what is before them there.
+
+        They read results of an earlier run. So it shows how long a chain of ops takes at least, or
+        all of them side by side, whatever the schedule; it has no result.
+        """
+        with torch.no_grad():
+            known = self.program.run(self.model.inputs)
+        run = StreamRun(self.program, (), self.model.inputs, self.streams, _cuda)
+        return self._capture(lambda: run.issue_loose(queues, known))
+
     def plain(self) -> _Captured:
         """The eager module as a CUDA graph on one stream."""
         return self._capture(self.model.run_eager)
@@ -402,6 +413,27 @@ class ThreadTarget:
     def capture(self, plan: PlanLike) -> "_Scheduled":
         """The plan as something that can run."""
         return _Scheduled(self, self.model.queues(plan, self.devices))
+
+    def loose(self, queues: Sequence[Sequence[int]]) -> Callable[[], None]:
+        """Ops in queues, one for each thread, that wait for nothing but what is before them there.
+
+        They read results of an earlier run. So it shows how long a chain of ops takes at least, or
+        all of them side by side, whatever the schedule; it has no result.
+        """
+        with torch.no_grad():
+            known = self.program.run(self.model.inputs)
+
+        def run() -> None:
+            jobs = [
+                [
+                    Job(op, (), False, functools.partial(self.program.run_op, op, list(known)))
+                    for op in ops
+                ]
+                for ops in queues
+            ]
+            self._crew.run(jobs, len(self.program.ops))
+
+        return run
 
     def plain(self) -> Callable[[], Any]:
         """The eager module, with all the threads that PyTorch takes."""

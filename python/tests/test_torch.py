@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import random
@@ -411,6 +412,53 @@ def test_the_cost_of_events_is_taken_out() -> None:
     assert (st.contract(queues, preds, (start, finish), 100.0)[1] > 0).all()
 
 
+def test_loose_ops_wait_for_nothing_and_change_nothing() -> None:
+    module, args = wired()
+    model = st.Model(module, args, None, True)
+    known = model.program.run(model.inputs)
+    before, ran = list(known), []
+    cuda = Cuda(3)
+
+    class Recorder:
+        def begin(self, inputs: Any) -> Any:
+            return model.program.begin(inputs)
+
+        def run_op(self, op: int, values: List[Any]) -> None:
+            assert cuda.current.forked, "a stream that is not part of the capture"
+            ran.append((cuda.streams.index(cuda.current), op))
+            model.program.run_op(op, values)
+            cuda.current.seen.add(op)
+
+    run: Any = st.StreamRun(Recorder(), (), model.inputs, cuda.streams, cuda)  # type: ignore
+    with torch.no_grad():
+        run.issue_loose([[3, 1], [2], [0]], known)  # consumers may come first
+    assert ran == [(0, 3), (0, 1), (1, 2), (2, 0)]
+    assert cuda.streams[0].seen == {0, 1, 2, 3} and cuda.streams[1].seen == {2}
+    assert all(a is b for a, b in zip(known, before))
+
+
+def test_floors() -> None:
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    spec = importlib.util.spec_from_file_location(
+        "torch_floor", os.path.join(root, "bench", "torch_floor.py")
+    )
+    assert spec is not None and spec.loader is not None
+    floor = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(floor)
+    preds: List[List[int]] = [[], [0], [0], [1, 2], []]
+    assert floor.critical_path(preds, [1.0, 2.0, 5.0, 1.0, 4.0]) == [0, 2, 3]
+    assert floor.critical_path(preds, [1.0, 2.0, 5.0, 1.0, 9.0]) == [4]
+    assert floor.spread([1.0, 2.0, 5.0, 1.0, 4.0], 2) == [[2, 0, 3], [4, 1]]
+    assert floor.spread([1.0], 3) == [[0]]
+    module, args = wired()
+    target = st.ThreadTarget(module, args, devices=2, repeats=2)
+    durations = target.profile(2)
+    runs = floor.floors(target, durations, (1, 2))
+    assert list(runs) == [floor.CHAIN, floor.WORK]
+    assert all(run() is None for run in runs.values())
+    target.close()
+
+
 def test_the_check_finds_missing_waits() -> None:
     module, args = wired()
     model = st.Model(module, args, None, True)
@@ -696,6 +744,9 @@ def test_the_benchmark_runs(tmp_path: Any) -> None:
             "one-shot list",
             "loop",
             "accelerate",
+            "critical path alone",
+            "all ops, no edges",
+            "floor",
         }
         and set(r["off"]) == {"proxy", "before", "fitted"}
         and sorted(r["curve"]["loop"], reverse=True) == r["curve"]["loop"]
