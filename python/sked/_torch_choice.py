@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ._queues import PlanLike
-from ._torch_fuse import Fuse
+from ._torch_fuse import MERGED, Fuse
 from ._torch_program import Group, Program, Sizes
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ class Trial(NamedTuple):
 class Trials:
     """Chooses fusion, grouping and number of streams or threads by measuring list schedules.
 
-    Fusions are tried with the first grouping and number of devices, then groupings with the best
-    fusion, then the next smaller and larger numbers of devices with the best of these, and from
-    there on as long as it gets better.
+    Fusions are tried with the first grouping and number of devices, then the best of them with
+    equal ops side by side as one, then groupings with the best fusion, then the next smaller and
+    larger numbers of devices with the best of these, and from there on as long as it gets better.
 
     Args:
         fastest: what measures.
@@ -98,6 +98,7 @@ class Trials:
         groups: groupings to try; one that gives the same ops as another is left out.
         counts: numbers of devices to try, beginning with the first.
         most: measurements, at least one.
+        merge: whether equal ops side by side may become one.
 
     Attributes:
         tried: all trials.
@@ -113,6 +114,7 @@ class Trials:
         groups: Sequence[Group],
         counts: Sequence[int],
         most: int,
+        merge: bool = True,
     ) -> None:
         self._fastest = fastest
         self._most = max(1, most)
@@ -126,6 +128,8 @@ class Trials:
             self._try_fusion(fuse, groups[0], counts[0])
         if not self.tried:
             self._try_fusion(False, groups[0], counts[0])
+        if merge and self.best.fuse in MERGED:
+            self._try_fusion(MERGED[self.best.fuse], groups[0], counts[0])
         for group in groups[1:]:
             self._try_ops(self.target.regrouped(group), group, counts[0])
         for step in (-1, 1):

@@ -52,7 +52,7 @@ from ._torch_choice import (
     graph_of,
     search,
 )
-from ._torch_fuse import Fuse
+from ._torch_fuse import KINDS, MERGED, NAMES, Fuse
 from ._torch_model import Mismatch, Model, as_eager, compare, copied, laid_out
 from ._torch_program import Group, Program, Unsupported
 from ._torch_streams import Marks, StreamRun, contract, without
@@ -139,7 +139,8 @@ class CudaTarget:
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do.
         fuse: True: batch norms are folded into weights, and ops fused; "channels_last": that, and
-            images have their channels last; False: all ops as they are.
+            images have their channels last; "merged", "channels_last_merged": that, and equal ops
+            side by side are one; False: all ops as they are.
         repeats: timed runs of a plan, five replays each; the median counts.
         traces: whether a trace is made where it can be.
     """
@@ -369,7 +370,8 @@ class ThreadTarget:
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do.
         fuse: True: batch norms are folded into weights, and equal ops run once; "channels_last":
-            that, and images have their channels last; False: all ops as they are.
+            that, and images have their channels last; "merged", "channels_last_merged": that, and
+            equal ops side by side are one; False: all ops as they are.
         repeats: timed runs of a plan; the median counts.
     """
 
@@ -669,7 +671,9 @@ def accelerate(
             False: only views do; None: all three are tried.
         fuse: False: all ops stay as they are; True: batch norms are folded into weights, and ops
             fused, in the layout of the module or with the channels of images last, which of them
-            is tried; "channels_last": only the latter; "auto": all three are tried.
+            is tried, and then with equal ops side by side as one; "channels_last": only in that
+            layout; "merged", "channels_last_merged": only with equal ops as one; "auto": all of
+            this is tried.
         progress: is told where the run stands.
 
     Raises:
@@ -687,11 +691,12 @@ def accelerate(
     counts = counts if devices is None else (devices,)
     groups = GROUPS if group is None else (group,)
     fusions = {"auto": FUSIONS, True: FUSIONS[:2]}.get(fuse, (fuse,))
-    if fuse not in ("auto", *FUSIONS):
-        raise ValueError(f"fuse is 'auto', True, 'channels_last' or False, not {fuse!r}")
+    if fuse not in ("auto", *KINDS):
+        raise ValueError(f"fuse is 'auto', {NAMES}, not {fuse!r}")
     target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
     fastest = Fastest(target)
-    trials = Trials(fastest, fusions, groups, counts, measurements // 3)
+    merge = fuse in ("auto", True)
+    trials = Trials(fastest, fusions, groups, counts, measurements // 3, merge)
     left = max(1, measurements - len(trials.tried))
     found = search(trials, fastest, left, time_limit=time_limit, seed=seed, progress=progress)
     assert fastest.run is not None
