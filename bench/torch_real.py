@@ -81,11 +81,21 @@ class Measured(sked.torch.Fastest):
 class Tried(sked.torch.Trials):
     """The choice of ops and streams that `sked.torch.accelerate` makes; all methods get it."""
 
-    def __init__(self, a: argparse.Namespace, target: Any) -> None:
+    def __init__(self, a: argparse.Namespace, target: Any, merge: bool) -> None:
         self.fastest = sked.torch.Fastest(target)
         fusions = (False,) if a.no_fusion else sked.torch.FUSIONS
         most = a.measurements // 3
-        super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most)
+        super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most, merge)
+
+
+def merged(a: argparse.Namespace, target: Any, trials: Tried) -> Tried:
+    """The choice where equal ops side by side may be one; the same where there are none."""
+    fuse = sked.torch.MERGED.get(trials.best.fuse)
+    if fuse is None:
+        return trials
+    other = trials.target.regrouped(trials.best.group, fuse)
+    same = other.program.nodes == trials.target.program.nodes
+    return trials if same else Tried(a, target, True)
 
 
 def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> float:
@@ -131,17 +141,19 @@ def describe_loop(found: Any, measured: Measured, result: Result) -> None:
 def schedule_rows(
     a: argparse.Namespace, target: Any, result: Result
 ) -> Tuple[Dict[str, Any], Tried]:
-    """Runs of the plain graph and of every kind of schedule; the chosen ops."""
+    """Runs of the plain graph and of every kind of schedule; the choice without merged ops."""
     durations = target.profile()
     graph = sked.torch.graph_of(target, durations)
     grouped = sked.schedule(graph, a.counts[0], method="list").schedule
     runs = {"plain graph": target.plain(), "list": target.capture(grouped)}
     result.ops = len(durations)
     result.proxy.update({"one device": sum(durations), "list": grouped.makespan})
-    trials = Tried(a, target)
+    apart = Tried(a, target, False)
+    runs["one stream, chosen"] = apart.target.capture(sked.torch.InOrder(apart.best.ops))
+    runs["list, chosen"] = apart.fastest.run
+    trials = merged(a, target, apart)
+    runs["list, merged"] = trials.fastest.run
     result.trials = [t._asdict() for t in trials.tried]
-    runs["one stream, chosen"] = trials.target.capture(sked.torch.InOrder(trials.best.ops))
-    runs["list, chosen"] = trials.fastest.run
     result.stage("trials")
     for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop", "accelerate"]:
         runs[row] = find_run(a, row, trials, result)
@@ -149,7 +161,7 @@ def schedule_rows(
     for row, run in runs.items():
         trials.target.check(run)
         trials.target.check_other_inputs(run)
-    return runs, trials
+    return runs, apart
 
 
 def compiled(target: Any) -> Optional[Callable[[], Any]]:
@@ -273,11 +285,11 @@ def print_models(results: Sequence[Result]) -> None:
 
 
 def print_parts(results: Sequence[Result]) -> None:
-    """What fused ops on one stream, several streams, and the order of ops are worth."""
-    steps = ("plain graph", "one stream, chosen", "list, chosen", "accelerate")
+    """What fused ops on one stream, several streams, merged ops, and their order are worth."""
+    steps = ("plain graph", "one stream, chosen", "list, chosen", "list, merged", "accelerate")
     print(
-        "\n| network | ops | fused kernels | streams | order of ops | all |\n"
-        "|---|---|---|---|---|---|"
+        "\n| network | ops | fused kernels | streams | merged ops | order of ops | all |\n"
+        "|---|---|---|---|---|---|---|"
     )
     for r in results:
         times = [r.times[row] for row in steps]
@@ -288,7 +300,7 @@ def print_parts(results: Sequence[Result]) -> None:
 
 
 def print_floors(results: Sequence[Result]) -> None:
-    """How far schedules of the chosen ops are above what no schedule of them can beat."""
+    """How far schedules are above what no schedule of the ops that are not merged can beat."""
     rows = ("list, chosen", "loop", "accelerate")
     print(
         f"\n| network | {CHAIN} | {WORK} | floor | "
@@ -400,6 +412,7 @@ def rows_of(a: argparse.Namespace) -> List[str]:
     shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
     return [
         *("eager", "torch.compile", "plain graph", "list", "one stream, chosen", "list, chosen"),
+        "list, merged",
         *shots,
         *("loop", "accelerate", "floor"),
     ]

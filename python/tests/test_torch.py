@@ -741,6 +741,7 @@ def test_the_benchmark_runs(tmp_path: Any) -> None:
             "list",
             "one stream, chosen",
             "list, chosen",
+            "list, merged",
             "one-shot list",
             "loop",
             "accelerate",
