@@ -81,20 +81,21 @@ class Measured(sked.torch.Fastest):
 class Tried(sked.torch.Trials):
     """The choice of ops and streams that `sked.torch.accelerate` makes; all methods get it."""
 
-    def __init__(self, a: argparse.Namespace, target: Any, merge: bool) -> None:
+    def __init__(self, a: argparse.Namespace, target: Any, kernels: bool) -> None:
         self.fastest = sked.torch.Fastest(target)
         fusions = (False,) if a.no_fusion else sked.torch.FUSIONS
-        most = a.measurements // 3
-        super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most, merge)
+        most = a.measurements // 2
+        super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most, kernels)
 
 
-def merged(a: argparse.Namespace, target: Any, trials: Tried) -> Tried:
-    """The choice where equal ops side by side may be one; the same where there are none."""
+def with_kernels(a: argparse.Namespace, target: Any, trials: Tried) -> Tried:
+    """The choice that also tries kernels for a part of the GPU and merged ops, if there are any."""
     fuse = sked.torch.MERGED.get(trials.best.fuse)
     if fuse is None:
         return trials
     other = trials.target.regrouped(trials.best.group, fuse)
     same = other.program.nodes == trials.target.program.nodes
+    same = same and not any(True for _ in trials.target.shares())
     return trials if same else Tried(a, target, True)
 
 
@@ -141,7 +142,7 @@ def describe_loop(found: Any, measured: Measured, result: Result) -> None:
 def schedule_rows(
     a: argparse.Namespace, target: Any, result: Result
 ) -> Tuple[Dict[str, Any], Tried]:
-    """Runs of the plain graph and of every kind of schedule; the choice without merged ops."""
+    """Runs of the plain graph and of every kind of schedule; the choice without other kernels."""
     durations = target.profile()
     graph = sked.torch.graph_of(target, durations)
     grouped = sked.schedule(graph, a.counts[0], method="list").schedule
@@ -151,8 +152,8 @@ def schedule_rows(
     apart = Tried(a, target, False)
     runs["one stream, chosen"] = apart.target.capture(sked.torch.InOrder(apart.best.ops))
     runs["list, chosen"] = apart.fastest.run
-    trials = merged(a, target, apart)
-    runs["list, merged"] = trials.fastest.run
+    trials = with_kernels(a, target, apart)
+    runs["list, all choices"] = trials.fastest.run
     result.trials = [t._asdict() for t in trials.tried]
     result.stage("trials")
     for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop", "accelerate"]:
@@ -285,10 +286,10 @@ def print_models(results: Sequence[Result]) -> None:
 
 
 def print_parts(results: Sequence[Result]) -> None:
-    """What fused ops on one stream, several streams, merged ops, and their order are worth."""
-    steps = ("plain graph", "one stream, chosen", "list, chosen", "list, merged", "accelerate")
+    """What fused ops on one stream, several streams, other kernels, and the order of ops are worth."""
+    steps = ("plain graph", "one stream, chosen", "list, chosen", "list, all choices", "accelerate")
     print(
-        "\n| network | ops | fused kernels | streams | merged ops | order of ops | all |\n"
+        "\n| network | ops | fused kernels | streams | other kernels | order of ops | all |\n"
         "|---|---|---|---|---|---|---|"
     )
     for r in results:
@@ -296,11 +297,12 @@ def print_parts(results: Sequence[Result]) -> None:
         parts = [a / b for a, b in zip(times, times[1:])] + [times[0] / times[-1]]
         best = min(r.trials, key=lambda t: t["time"])
         what = f"fuse={best['fuse']}, group={best['group']}, {best['devices']}"
+        what += f", {best['sms']} SMs" if best["sms"] else ""
         print(f"| {r.name} | {what} | " + " | ".join(f"{x:.2f}" for x in parts) + " |")
 
 
 def print_floors(results: Sequence[Result]) -> None:
-    """How far schedules are above what no schedule of the ops that are not merged can beat."""
+    """How far schedules are above what no schedule of the ops can beat without other kernels."""
     rows = ("list, chosen", "loop", "accelerate")
     print(
         f"\n| network | {CHAIN} | {WORK} | floor | "
@@ -320,7 +322,8 @@ def print_trials(results: Sequence[Result]) -> None:
     print("\nList schedules by fusion, grouping and streams, milliseconds:\n")
     for r in results:
         cells = ", ".join(
-            f"{t['fuse']} {t['group']} ({t['ops']} ops) x {t['devices']}: {t['time'] / 1e3:.3f}"
+            f"{t['fuse']} {t['group']} ({t['ops']} ops{', %d SMs' % t['sms'] if t['sms'] else ''}) "
+            f"x {t['devices']}: {t['time'] / 1e3:.3f}"
             for t in r.trials
         )
         print(f"- {r.name}: {cells}")
@@ -412,7 +415,7 @@ def rows_of(a: argparse.Namespace) -> List[str]:
     shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
     return [
         *("eager", "torch.compile", "plain graph", "list", "one stream, chosen", "list, chosen"),
-        "list, merged",
+        "list, all choices",
         *shots,
         *("loop", "accelerate", "floor"),
     ]

@@ -75,6 +75,7 @@ class Trial(NamedTuple):
         devices: streams or threads.
         ops: how many there are.
         time: in microseconds.
+        sms: products of matrices have kernels for so many multiprocessors; None: for all.
     """
 
     fuse: Fuse
@@ -82,14 +83,16 @@ class Trial(NamedTuple):
     devices: int
     ops: int
     time: float
+    sms: Optional[int] = None
 
 
 class Trials:
     """Chooses fusion, grouping and number of streams or threads by measuring list schedules.
 
-    Fusions are tried with the first grouping and number of devices, then the best of them with
-    equal ops side by side as one, then groupings with the best fusion, then the next smaller and
-    larger numbers of devices with the best of these, and from there on as long as it gets better.
+    Fusions are tried with the first grouping and number of devices. The best of them is tried with
+    kernels for a part of the GPU, then without these but with equal ops side by side as one. Then
+    come groupings with the best of all, then the next smaller and larger numbers of devices, and
+    from there on as long as it gets better.
 
     Args:
         fastest: what measures.
@@ -98,7 +101,8 @@ class Trials:
         groups: groupings to try; one that gives the same ops as another is left out.
         counts: numbers of devices to try, beginning with the first.
         most: measurements, at least one.
-        merge: whether equal ops side by side may become one.
+        kernels: whether others for the same ops are tried, too: for a part of the GPU, and one for
+            equal ops side by side.
 
     Attributes:
         tried: all trials.
@@ -114,7 +118,7 @@ class Trials:
         groups: Sequence[Group],
         counts: Sequence[int],
         most: int,
-        merge: bool = True,
+        kernels: bool = True,
     ) -> None:
         self._fastest = fastest
         self._most = max(1, most)
@@ -128,8 +132,8 @@ class Trials:
             self._try_fusion(fuse, groups[0], counts[0])
         if not self.tried:
             self._try_fusion(False, groups[0], counts[0])
-        if merge and self.best.fuse in MERGED:
-            self._try_fusion(MERGED[self.best.fuse], groups[0], counts[0])
+        if kernels and self.best.fuse in MERGED:
+            self._try_kernels(groups[0], counts[0])
         for group in groups[1:]:
             self._try_ops(self.target.regrouped(group), group, counts[0])
         for step in (-1, 1):
@@ -147,6 +151,16 @@ class Trials:
             warnings.warn(f"fuse={fuse!r} is left out: {error}", stacklevel=4)
         else:
             self._try_ops(target, group, count)
+
+    def _try_kernels(self, group: Group, count: int) -> None:
+        whole, fuse = self.target, MERGED[self.best.fuse]
+        for share in whole.shares():
+            self._try(share, group, None, count)
+        shared, self.target = self.target, whole
+        before = self.best
+        self._try_fusion(fuse, group, count)
+        if self.best is before:
+            self.target = shared
 
     def _try_ops(self, target: "Target", group: Group, count: int) -> None:
         if (target.program.nodes, target.program.ops) not in self._seen:
@@ -173,7 +187,8 @@ class Trials:
         self._fastest.target = target
         answer = self._fastest(schedule(graph, count, method="list").schedule)
         time = answer[0] if isinstance(answer, tuple) else answer
-        self.tried.append(Trial(target.model.fuse, group, count, len(target.program.ops), time))
+        ops = len(target.program.ops)
+        self.tried.append(Trial(target.model.fuse, group, count, ops, time, target.sms))
         if time < self.best.time:
             self.best, self.target, self.graph = self.tried[-1], target, graph
 

@@ -124,6 +124,21 @@ def _own_workspaces() -> Iterator[None]:
         clear()
 
 
+@contextlib.contextmanager
+def _kernels_for(sms: Optional[int], all_sms: int) -> Iterator[None]:
+    """Products of matrices take kernels for so many multiprocessors; None: for all of them."""
+    if sms is None:
+        yield
+        return
+    c: Any = torch._C  # it has no types for these, and older versions do not have them
+    before = c._get_sm_carveout_experimental()
+    c._set_sm_carveout_experimental(all_sms - sms)
+    try:
+        yield
+    finally:
+        c._set_sm_carveout_experimental(before)
+
+
 class CudaTarget:
     """Runs a module by a plan as one CUDA graph over several streams.
 
@@ -143,6 +158,9 @@ class CudaTarget:
             side by side are one; False: all ops as they are.
         repeats: timed runs of a plan, five replays each; the median counts.
         traces: whether a trace is made where it can be.
+
+    Attributes:
+        sms: products of matrices take kernels made for so many multiprocessors; None: for all.
     """
 
     def __init__(
@@ -163,13 +181,15 @@ class CudaTarget:
         self.streams = [_cuda.Stream() for _ in range(devices)]
         self.model = Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
+        self.sms: Optional[int] = None
+        self._all_sms = int(_cuda.get_device_properties(None).multi_processor_count)
         self._event_cost = 0.0
         self._warm_up()
 
     def _warm_up(self) -> None:
         """Loads kernels, chooses algorithms, gives streams workspaces: captures cannot do that."""
         _cuda.synchronize()
-        with torch.no_grad():
+        with _kernels_for(self.sms, self._all_sms), torch.no_grad():
             for stream in self.streams:
                 with _cuda.stream(stream):
                     self.model.run_eager()
@@ -184,6 +204,21 @@ class CudaTarget:
         if other.model.fuse != self.model.fuse:
             other._warm_up()
         return other
+
+    def shares(self) -> Iterator["CudaTarget"]:
+        """The same with kernels for a half, a quarter and an eighth of the multiprocessors.
+
+        The library of matrix products picks the kernel that is fastest alone, and it spreads over
+        the whole GPU; side by side those of less work are faster. None, where there are no products
+        or this PyTorch cannot choose.
+        """
+        products = any("mm" in x or "linear" in x or "matmul" in x for x in self.program.types)
+        if products and hasattr(torch._C, "_set_sm_carveout_experimental"):
+            for part in (2, 4, 8):
+                other = copy.copy(self)
+                other.sms = max(1, self._all_sms // part)
+                other._warm_up()
+                yield other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations in microseconds on one stream: between events, without what these cost."""
@@ -202,7 +237,7 @@ class CudaTarget:
         """Medians of runs without a graph, while the GPU has work queued."""
         samples: List[List[float]] = [[] for _ in self.program.ops]
         sleep = 20_000_000  # cycles, about 10 ms
-        with torch.no_grad():
+        with _kernels_for(self.sms, self._all_sms), torch.no_grad():
             for _ in range(repeats):
                 values = self.program.begin(self.model.inputs)
                 for first in range(0, len(samples), _CHUNK):
@@ -233,7 +268,8 @@ class CudaTarget:
         run = StreamRun(
             self.program, self.model.memory, self.model.inputs, self.streams, _cuda, marks
         )
-        return self._capture(lambda: run.issue(queues))
+        with _kernels_for(self.sms, self._all_sms):
+            return self._capture(lambda: run.issue(queues))
 
     def _marked(self, plan: PlanLike) -> "Trace":
         """Start and finish of every op of a graph with events inside, means of several replays."""
@@ -268,7 +304,8 @@ class CudaTarget:
         with torch.no_grad():
             known = self.program.run(self.model.inputs)
         run = StreamRun(self.program, (), self.model.inputs, self.streams, _cuda)
-        return self._capture(lambda: run.issue_loose(queues, known))
+        with _kernels_for(self.sms, self._all_sms):
+            return self._capture(lambda: run.issue_loose(queues, known))
 
     def plain(self) -> _Captured:
         """The eager module as a CUDA graph on one stream."""
@@ -375,6 +412,8 @@ class ThreadTarget:
         repeats: timed runs of a plan; the median counts.
     """
 
+    sms: Optional[int] = None
+
     def __init__(
         self,
         module: Any,
@@ -404,6 +443,10 @@ class ThreadTarget:
         other.model = self.model.regrouped(group, fuse)
         other.program = other.model.program
         return other
+
+    def shares(self) -> Iterator["ThreadTarget"]:
+        """An op has one thread: there is nothing to choose."""
+        return iter(())
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations of the ops in microseconds: medians of runs on one thread."""
@@ -652,8 +695,8 @@ def accelerate(
 ) -> Accelerated:
     """A module that gives the same results faster, for inputs of the same shapes.
 
-    List schedules are measured to choose whether ops are fused, how small they are and how many
-    streams there are. With these, `sked.robust` and random list schedules share the other
+    List schedules are measured to choose whether ops are fused or merged, how small they are, for
+    which part of the GPU their kernels are made and how many streams there are. With these, `sked.robust` and random list schedules share the other
     measurements. The fastest of all meets the plain CUDA graph (on CPU threads: the eager module)
     in a final comparison in turns. The faster one is returned.
 
@@ -671,9 +714,9 @@ def accelerate(
             False: only views do; None: all three are tried.
         fuse: False: all ops stay as they are; True: batch norms are folded into weights, and ops
             fused, in the layout of the module or with the channels of images last, which of them
-            is tried, and then with equal ops side by side as one; "channels_last": only in that
-            layout; "merged", "channels_last_merged": only with equal ops as one; "auto": all of
-            this is tried.
+            is tried, and then with kernels for a part of the GPU and with equal ops side by side
+            as one; "channels_last": only in that layout; "merged", "channels_last_merged": only
+            with equal ops as one; "auto": all of this is tried.
         progress: is told where the run stands.
 
     Raises:
@@ -695,8 +738,8 @@ def accelerate(
         raise ValueError(f"fuse is 'auto', {NAMES}, not {fuse!r}")
     target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
     fastest = Fastest(target)
-    merge = fuse in ("auto", True)
-    trials = Trials(fastest, fusions, groups, counts, measurements // 3, merge)
+    kernels = fuse in ("auto", True)
+    trials = Trials(fastest, fusions, groups, counts, measurements // 2, kernels)
     left = max(1, measurements - len(trials.tried))
     found = search(trials, fastest, left, time_limit=time_limit, seed=seed, progress=progress)
     assert fastest.run is not None

@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import types
 from typing import Any, Dict, Iterator, List, Set
 
 import numpy as np
@@ -515,6 +516,9 @@ class WholeCuda(Cuda):
     def synchronize(self) -> None:
         pass
 
+    def get_device_properties(self, device: None) -> Any:
+        return types.SimpleNamespace(multi_processor_count=132)
+
     def _sleep(self, cycles: int) -> None:
         assert cycles > 0
 
@@ -557,6 +561,55 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
     target.model.reference = module(*args)[::-1]
     with pytest.raises(st.Mismatch):
         target(AnyOrder(target.program.preds, 3, 0))
+
+
+def test_kernels_for_a_part_of_the_gpu(monkeypatch: Any) -> None:
+    asked: List[Any] = [None]
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
+    monkeypatch.setattr(torch._C, "_set_sm_carveout_experimental", asked.append, raising=False)
+    monkeypatch.setattr(torch._C, "_get_sm_carveout_experimental", lambda: asked[0], raising=False)
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).eval()
+    target = st.CudaTarget(module, (torch.randn(2, 4),), devices=2, group=False)
+    seen: List[Any] = []
+    run_op = target.program.run_op
+
+    def watched(op: int, values: Any) -> None:
+        seen.append(asked[-1])
+        run_op(op, values)
+
+    monkeypatch.setattr(target.program, "run_op", watched)
+    plan = st.InOrder(2)
+    target.capture(plan)
+    assert target.sms is None and set(seen) == {None}
+    found = []
+    for share in target.shares():
+        seen.clear()
+        share.capture(plan)
+        share.loose([[1], [0]])
+        share.regrouped("tails").capture(plan)
+        found.append(share.sms)
+        left = 132 - found[-1]  # nothing is left where ops only run to see what they make
+        assert seen == [left, left, None, None, left, left, None, None, left, left]
+    assert found == [66, 33, 16]
+    assert asked[-1] is None  # as it was before
+    share.plain()
+    assert asked[-1] is None
+    convolution = st.CudaTarget(*wired(2), devices=1)
+    assert not list(convolution.shares())
+
+    class Invented(st.Fastest):
+        def __call__(self, plan: Any) -> Any:
+            super().__call__(plan)
+            return 200 if self.target.sms is None else abs(self.target.sms - 33)
+
+    trials = st.Trials(Invented(target), (True,), (False,), (1, 2), 9)
+    assert [(t.devices, t.sms) for t in trials.tried] == [
+        *((1, n) for n in (None, 66, 33, 16)),
+        (2, 33),
+    ]
+    assert trials.best.sms == trials.target.sms == 33
+    monkeypatch.delattr(torch._C, "_set_sm_carveout_experimental")  # an older PyTorch
+    assert not list(target.shares())
 
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -741,7 +794,7 @@ def test_the_benchmark_runs(tmp_path: Any) -> None:
             "list",
             "one stream, chosen",
             "list, chosen",
-            "list, merged",
+            "list, all choices",
             "one-shot list",
             "loop",
             "accelerate",

@@ -186,7 +186,7 @@ def test_trials_merge_what_fuses_best() -> None:
 
     module, fused = made(Branches), [True, "channels_last"]  # False gives the ops of True here
     assert tried(module) == [*fused, "channels_last_merged", "channels_last_merged"]
-    assert tried(module, merge=False) == [*fused, "channels_last"]
+    assert tried(module, kernels=False) == [*fused, "channels_last"]
     assert tried(made(Apart)) == [*fused, "channels_last"]  # there is nothing to merge
 
 
