@@ -594,7 +594,7 @@ def test_kernels_for_a_part_of_the_gpu(monkeypatch: Any) -> None:
     assert asked[-1] is None  # as it was before
     share.plain()
     assert asked[-1] is None
-    convolution = st.CudaTarget(*wired(2), devices=1)
+    convolution = st.CudaTarget(nn.Conv2d(2, 2, 1).eval(), (torch.randn(1, 2, 3, 3),), devices=1)
     assert not list(convolution.shares())
 
     class Invented(st.Fastest):
