@@ -79,24 +79,18 @@ class Measured(sked.torch.Fastest):
 
 
 class Tried(sked.torch.Trials):
-    """The choice of ops and streams that `sked.torch.accelerate` makes; all methods get it."""
+    """The choice of ops and streams that `sked.torch.accelerate` makes; all methods get it.
 
-    def __init__(self, a: argparse.Namespace, target: Any, kernels: bool) -> None:
+    Attributes:
+        least: runs that no schedule of the ops can beat before other kernels are tried for them.
+    """
+
+    def __init__(self, a: argparse.Namespace, target: Any) -> None:
+        self.least: Dict[str, Any] = {}
         self.fastest = sked.torch.Fastest(target)
         fusions = (False,) if a.no_fusion else sked.torch.FUSIONS
-        most = a.measurements // 2
-        super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most, kernels)
-
-
-def with_kernels(a: argparse.Namespace, target: Any, trials: Tried) -> Tried:
-    """The choice that also tries kernels for a part of the GPU and merged ops, if there are any."""
-    fuse = sked.torch.MERGED.get(trials.best.fuse)
-    if fuse is None:
-        return trials
-    other = trials.target.regrouped(trials.best.group, fuse)
-    same = other.program.nodes == trials.target.program.nodes
-    same = same and not any(True for _ in trials.target.shares())
-    return trials if same else Tried(a, target, True)
+        most = 2 * a.measurements // 3
+        super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most)
 
 
 def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> float:
@@ -142,17 +136,19 @@ def describe_loop(found: Any, measured: Measured, result: Result) -> None:
 def schedule_rows(
     a: argparse.Namespace, target: Any, result: Result
 ) -> Tuple[Dict[str, Any], Tried]:
-    """Runs of the plain graph and of every kind of schedule; the choice without other kernels."""
+    """Runs of the plain graph and of every kind of schedule; the choice of ops."""
     durations = target.profile()
     graph = sked.torch.graph_of(target, durations)
     grouped = sked.schedule(graph, a.counts[0], method="list").schedule
     runs = {"plain graph": target.plain(), "list": target.capture(grouped)}
     result.ops = len(durations)
     result.proxy.update({"one device": sum(durations), "list": grouped.makespan})
-    apart = Tried(a, target, False)
-    runs["one stream, chosen"] = apart.target.capture(sked.torch.InOrder(apart.best.ops))
-    runs["list, chosen"] = apart.fastest.run
-    trials = with_kernels(a, target, apart)
+    trials = Tried(a, target)
+    runs["one stream, chosen"] = trials.target.capture(sked.torch.InOrder(trials.best.ops))
+    runs["list, chosen"] = trials.fastest.run
+    trials.least = floors(trials.target, trials.graph.duration, a.counts)
+    if not a.no_fusion:
+        trials.try_kernels()
     runs["list, all choices"] = trials.fastest.run
     result.trials = [t._asdict() for t in trials.tried]
     result.stage("trials")
@@ -162,7 +158,7 @@ def schedule_rows(
     for row, run in runs.items():
         trials.target.check(run)
         trials.target.check_other_inputs(run)
-    return runs, apart
+    return runs, trials
 
 
 def compiled(target: Any) -> Optional[Callable[[], Any]]:
@@ -225,10 +221,9 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     if fused is not None:
         runs["torch.compile"] = fused
     result.stage("torch.compile")
-    least = floors(trials.target, trials.graph.duration, a.counts)
-    every = {**runs, **least}
+    every = {**runs, **trials.least}
     result.times.update(zip(every, sked.torch.duel(target, list(every.values()), a.rounds)))
-    result.times["floor"] = max(result.times[row] for row in least)
+    result.times["floor"] = max(result.times[row] for row in trials.least)
     for row, run in runs.items():
         if row != "torch.compile":
             trials.target.check(run)
@@ -298,6 +293,7 @@ def print_parts(results: Sequence[Result]) -> None:
         best = min(r.trials, key=lambda t: t["time"])
         what = f"fuse={best['fuse']}, group={best['group']}, {best['devices']}"
         what += f", {best['sms']} SMs" if best["sms"] else ""
+        what += ", priorities" if best["priorities"] else ""
         print(f"| {r.name} | {what} | " + " | ".join(f"{x:.2f}" for x in parts) + " |")
 
 
@@ -323,7 +319,7 @@ def print_trials(results: Sequence[Result]) -> None:
     for r in results:
         cells = ", ".join(
             f"{t['fuse']} {t['group']} ({t['ops']} ops{', %d SMs' % t['sms'] if t['sms'] else ''}) "
-            f"x {t['devices']}: {t['time'] / 1e3:.3f}"
+            f"x {t['devices']}{', priorities' if t['priorities'] else ''}: {t['time'] / 1e3:.3f}"
             for t in r.trials
         )
         print(f"- {r.name}: {cells}")

@@ -76,6 +76,7 @@ class Trial(NamedTuple):
         ops: how many there are.
         time: in microseconds.
         sms: products of matrices have kernels for so many multiprocessors; None: for all.
+        priorities: whether ops with little slack went first.
     """
 
     fuse: Fuse
@@ -84,15 +85,15 @@ class Trial(NamedTuple):
     ops: int
     time: float
     sms: Optional[int] = None
+    priorities: bool = False
 
 
 class Trials:
     """Chooses fusion, grouping and number of streams or threads by measuring list schedules.
 
-    Fusions are tried with the first grouping and number of devices. The best of them is tried with
-    kernels for a part of the GPU, then without these but with equal ops side by side as one. Then
-    come groupings with the best of all, then the next smaller and larger numbers of devices, and
-    from there on as long as it gets better.
+    Fusions are tried with the first grouping and number of devices, then groupings with the best
+    fusion, then the next smaller and larger numbers of devices, and from there on as long as it
+    gets better. `try_kernels` goes on with other kernels for the same ops.
 
     Args:
         fastest: what measures.
@@ -101,8 +102,6 @@ class Trials:
         groups: groupings to try; one that gives the same ops as another is left out.
         counts: numbers of devices to try, beginning with the first.
         most: measurements, at least one.
-        kernels: whether others for the same ops are tried, too: for a part of the GPU, and one for
-            equal ops side by side.
 
     Attributes:
         tried: all trials.
@@ -118,7 +117,6 @@ class Trials:
         groups: Sequence[Group],
         counts: Sequence[int],
         most: int,
-        kernels: bool = True,
     ) -> None:
         self._fastest = fastest
         self._most = max(1, most)
@@ -127,18 +125,34 @@ class Trials:
         self.best = Trial(fusions[0], groups[0], counts[0], 0, math.inf)
         self.target = fastest.target
         self.graph: "Graph"
-        fastest.traced = False
         for fuse in fusions:
             self._try_fusion(fuse, groups[0], counts[0])
         if not self.tried:
             self._try_fusion(False, groups[0], counts[0])
-        if kernels and self.best.fuse in MERGED:
-            self._try_kernels(groups[0], counts[0])
         for group in groups[1:]:
             self._try_ops(self.target.regrouped(group), group, counts[0])
-        for step in (-1, 1):
-            self._try_counts(counts, step)
-        fastest.target, fastest.traced = self.target, True
+        self._counts = counts
+        self._try_counts()
+
+    def try_kernels(self) -> None:
+        """Tries kernels for a part of the GPU, then without these equal ops side by side as one.
+
+        With the best of them come other numbers of devices once more, and priorities of ops. What
+        was chosen to leave all ops as they are stays so.
+        """
+        before, whole = self.best, self.target
+        if before.fuse in MERGED:
+            for share in whole.shares():
+                self._try(share, before.group, None, before.devices)
+            self._try_merged(whole, before)
+        if self.best is not before:
+            self._try_counts()
+        for urgent in self.target.prioritised(self.graph.duration.tolist()):
+            self._try(urgent, self.best.group, self.graph, self.best.devices)
+        self._settle()
+
+    def _settle(self) -> None:
+        self._fastest.target, self._fastest.traced = self.target, True
 
     def _try_fusion(self, fuse: Fuse, group: Group, count: int) -> None:
         if len(self.tried) >= self._most:
@@ -152,14 +166,11 @@ class Trials:
         else:
             self._try_ops(target, group, count)
 
-    def _try_kernels(self, group: Group, count: int) -> None:
-        whole, fuse = self.target, MERGED[self.best.fuse]
-        for share in whole.shares():
-            self._try(share, group, None, count)
-        shared, self.target = self.target, whole
-        before = self.best
-        self._try_fusion(fuse, group, count)
-        if self.best is before:
+    def _try_merged(self, whole: "Target", before: Trial) -> None:
+        shared, best = self.target, self.best
+        self.target = whole
+        self._try_fusion(MERGED[before.fuse], before.group, before.devices)
+        if self.best is best:
             self.target = shared
 
     def _try_ops(self, target: "Target", group: Group, count: int) -> None:
@@ -167,11 +178,15 @@ class Trials:
             self._seen.append((target.program.nodes, target.program.ops))
             self._try(target, group, None, count)
 
-    def _try_counts(self, counts: Sequence[int], step: int) -> None:
+    def _try_counts(self) -> None:
         """From the best number of devices to the next ones, as long as it gets better."""
-        ladder = sorted(counts)
+        for step in (-1, 1):
+            self._climb(sorted(self._counts), step)
+        self._settle()
+
+    def _climb(self, ladder: List[int], step: int) -> None:
         place = ladder.index(self.best.devices) + step
-        tried = [t.devices for t in self.tried]
+        tried = [t.devices for t in self.tried if t[:2] == self.best[:2] and t.sms == self.best.sms]
         while 0 <= place < len(ladder) and ladder[place] not in tried:
             self._try(self.target, self.best.group, self.graph, ladder[place])
             if self.best.devices != ladder[place]:
@@ -184,11 +199,12 @@ class Trials:
         if len(self.tried) >= self._most:
             return
         graph = graph or graph_of(target, target.profile())
-        self._fastest.target = target
+        self._fastest.target, self._fastest.traced = target, False
         answer = self._fastest(schedule(graph, count, method="list").schedule)
         time = answer[0] if isinstance(answer, tuple) else answer
-        ops = len(target.program.ops)
-        self.tried.append(Trial(target.model.fuse, group, count, ops, time, target.sms))
+        ops, fuse = len(target.program.ops), target.model.fuse
+        urgent = target.levels is not None
+        self.tried.append(Trial(fuse, group, count, ops, time, target.sms, urgent))
         if time < self.best.time:
             self.best, self.target, self.graph = self.tried[-1], target, graph
 

@@ -55,7 +55,7 @@ from ._torch_choice import (
 from ._torch_fuse import KINDS, MERGED, NAMES, Fuse
 from ._torch_model import Mismatch, Model, as_eager, compare, copied, laid_out
 from ._torch_program import Group, Program, Unsupported
-from ._torch_streams import Marks, StreamRun, contract, without
+from ._torch_streams import Marks, StreamRun, contract, priorities, without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,6 +161,7 @@ class CudaTarget:
 
     Attributes:
         sms: products of matrices take kernels made for so many multiprocessors; None: for all.
+        levels: priority of every op, 0 to 3; None: all have the same.
     """
 
     def __init__(
@@ -182,6 +183,8 @@ class CudaTarget:
         self.model = Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
         self.sms: Optional[int] = None
+        self.levels: Optional[List[int]] = None
+        self._urgent: List[List[Any]] = []
         self._all_sms = int(_cuda.get_device_properties(None).multi_processor_count)
         self._event_cost = 0.0
         self._warm_up()
@@ -200,7 +203,7 @@ class CudaTarget:
         """The same module and streams, with ops joined, and fused if that is given, anew."""
         other = copy.copy(self)
         other.model = self.model.regrouped(group, fuse)
-        other.program = other.model.program
+        other.program, other.levels = other.model.program, None
         if other.model.fuse != self.model.fuse:
             other._warm_up()
         return other
@@ -219,6 +222,13 @@ class CudaTarget:
                 other.sms = max(1, self._all_sms // part)
                 other._warm_up()
                 yield other
+
+    def prioritised(self, durations: Sequence[float]) -> Iterator["CudaTarget"]:
+        """The same where ops get multiprocessors first that have little slack, one target."""
+        other = copy.copy(self)
+        other.levels = priorities(self.program.preds, durations)
+        other._urgent = [[_cuda.Stream(priority=-k) for _ in self.streams] for k in (1, 2, 3)]
+        yield other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations in microseconds on one stream: between events, without what these cost."""
@@ -265,9 +275,8 @@ class CudaTarget:
     def capture(self, plan: PlanLike, marks: Optional[Marks] = None) -> _Captured:
         """The plan as a CUDA graph."""
         queues = self.model.queues(plan, self.devices)
-        run = StreamRun(
-            self.program, self.model.memory, self.model.inputs, self.streams, _cuda, marks
-        )
+        given = (self.program, self.model.memory, self.model.inputs, self.streams, _cuda, marks)
+        run = StreamRun(*given, self.levels, self._urgent)
         with _kernels_for(self.sms, self._all_sms):
             return self._capture(lambda: run.issue(queues))
 
@@ -413,6 +422,7 @@ class ThreadTarget:
     """
 
     sms: Optional[int] = None
+    levels: Optional[List[int]] = None
 
     def __init__(
         self,
@@ -446,6 +456,10 @@ class ThreadTarget:
 
     def shares(self) -> Iterator["ThreadTarget"]:
         """An op has one thread: there is nothing to choose."""
+        return iter(())
+
+    def prioritised(self, durations: Sequence[float]) -> Iterator["ThreadTarget"]:
+        """A thread has its core for itself: there is nothing to choose."""
         return iter(())
 
     def profile(self, repeats: int = 7) -> List[float]:
@@ -714,9 +728,9 @@ def accelerate(
             False: only views do; None: all three are tried.
         fuse: False: all ops stay as they are; True: batch norms are folded into weights, and ops
             fused, in the layout of the module or with the channels of images last, which of them
-            is tried, and then with kernels for a part of the GPU and with equal ops side by side
-            as one; "channels_last": only in that layout; "merged", "channels_last_merged": only
-            with equal ops as one; "auto": all of this is tried.
+            is tried, and then with kernels for a part of the GPU, with equal ops side by side as
+            one, and with priorities; "channels_last": only in that layout; "merged",
+            "channels_last_merged": only with equal ops as one; "auto": all of this is tried.
         progress: is told where the run stands.
 
     Raises:
@@ -738,8 +752,9 @@ def accelerate(
         raise ValueError(f"fuse is 'auto', {NAMES}, not {fuse!r}")
     target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
     fastest = Fastest(target)
-    kernels = fuse in ("auto", True)
-    trials = Trials(fastest, fusions, groups, counts, measurements // 2, kernels)
+    trials = Trials(fastest, fusions, groups, counts, 2 * measurements // 3)
+    if fuse in ("auto", True):
+        trials.try_kernels()
     left = max(1, measurements - len(trials.tried))
     found = search(trials, fastest, left, time_limit=time_limit, seed=seed, progress=progress)
     assert fastest.run is not None

@@ -335,21 +335,27 @@ class Checked(st.StreamRun):
     """Checks every op, and every value that is dropped."""
 
     def __init__(
-        self, program: Any, memory: Any, inputs: Any, cuda: Cuda, marks: Any = None
+        self, program: Any, memory: Any, inputs: Any, cuda: Cuda, marks: Any = None, *more: Any
     ) -> None:
-        super().__init__(program, memory, inputs, cuda.streams, cuda, marks)
-        self.home: Dict[int, Stream] = {}
+        super().__init__(program, memory, inputs, cuda.streams, cuda, marks, *more)
+        self.home: Dict[int, int] = {}
         self.freed: Set[int] = set()
         self.ops = program
         self.program = self  # type: ignore[assignment]
 
+    def _go_on(self, device: int, stream: Stream) -> None:
+        super()._go_on(device, stream)
+        self.device, self.stream = device, stream
+
     def run_op(self, op: int, values: List[Any]) -> None:
         stream = self.cuda.current
         assert stream.forked, "a stream that is not part of the capture"
+        before = [i for i in self.home if self.home[i] == self.device]
+        assert set(before) <= stream.seen, "an op before the one before it on its device"
         assert set(self.ops.preds[op]) <= stream.seen, "an op before what it reads"
         self.ops.run_op(op, values)
         stream.seen.add(op)
-        self.home[op] = stream
+        self.home[op] = self.device
 
     def result(self, values: List[Any]) -> Any:
         assert self.streams[0].seen == set(range(len(self.ops.ops))), "a stream that is not joined"
@@ -357,13 +363,15 @@ class Checked(st.StreamRun):
 
     def free(self, value: int) -> None:
         v = self.memory[value]
-        assert set(v.readers) <= self.home[v.maker].seen, "memory that another stream still reads"
+        known = self.home[v.maker] == self.device and set(v.readers) <= self.stream.seen
+        assert known, "memory that another stream still reads"
         self.freed.add(value)
         super().free(value)
 
 
 @pytest.mark.parametrize("group", [True, False])
-def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
+@pytest.mark.parametrize("levels", [1, 4])
+def test_streams_keep_every_edge_and_all_memory(group: bool, levels: int) -> None:
     module, args = wired()
     model = st.Model(module, args, None, group)
     freed = 0
@@ -371,7 +379,10 @@ def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
         devices = 1 + seed % 4
         plan = AnyOrder(model.program.preds, devices, seed)
         cuda = Cuda(devices)
-        run = Checked(model.program, model.memory, model.inputs, cuda)
+        rng = random.Random(seed)
+        level = [rng.randrange(levels) for _ in model.program.ops]
+        urgent = [[Stream() for _ in range(devices)] for _ in range(1, levels)]
+        run = Checked(model.program, model.memory, model.inputs, cuda, None, level, urgent)
         with torch.no_grad():
             st.compare(run.issue(model.queues(plan, devices)), model.reference)
         freed += len(run.freed)
@@ -507,9 +518,11 @@ class WholeCuda(Cuda):
 
     def __init__(self) -> None:
         super().__init__(1)
+        self.priorities: List[int] = []
 
-    def Stream(self) -> Stream:
+    def Stream(self, priority: int = 0) -> Stream:
         stream = Stream()
+        self.priorities.append(priority)
         stream.synchronize = lambda: None  # type: ignore[attr-defined]
         return stream
 
@@ -563,6 +576,44 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
         target(AnyOrder(target.program.preds, 3, 0))
 
 
+def test_priorities(monkeypatch: Any) -> None:
+    preds: List[List[int]] = [[], [0], [0], [1, 2], [], []]
+    # The critical path is 0, 2, 3; slack of the others is 5, 34, 50 of 100.
+    assert st.priorities(preds, [10, 75, 80, 10, 66, 50]) == [3, 2, 3, 3, 1, 0]
+    assert st.priorities([], []) == []
+    cuda = WholeCuda()
+    monkeypatch.setattr(st, "_cuda", cuda)
+    module, args = wired(6)
+    target = st.CudaTarget(module, args, devices=2, repeats=1)
+    durations = [float(1 + k % 3) for k in range(len(target.program.ops))]
+    (urgent,) = target.prioritised(durations)
+    assert cuda.priorities == [0, 0, -1, -1, -2, -2, -3, -3]
+    assert urgent.levels == st.priorities(target.program.preds, durations)
+    asked: List[Any] = []
+    monkeypatch.setattr(
+        st, "StreamRun", lambda *given: asked.append(given[6:]) or Checked(*given[:3], cuda, None)
+    )
+    cuda.streams = target.streams
+    for t in (target, urgent, urgent.regrouped(False)):
+        t.capture(AnyOrder(t.program.preds, 2, 0))
+    assert [levels for levels, _ in asked] == [None, urgent.levels, None]
+    assert [len(streams) for _, streams in asked] == [0, 3, 3]
+    monkeypatch.undo()
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
+
+    class Invented(st.Fastest):
+        def __call__(self, plan: Any) -> Any:
+            super().__call__(plan)
+            return 2 - (self.target.levels is not None)
+
+    fastest = Invented(target)
+    trials = st.Trials(fastest, (False,), (True,), (2,), 9)
+    assert [t.priorities for t in trials.tried] == [False] and fastest.target.levels is None
+    trials.try_kernels()
+    assert [t.priorities for t in trials.tried] == [False, True]
+    assert fastest.target is trials.target and trials.target.levels is not None
+
+
 def test_kernels_for_a_part_of_the_gpu(monkeypatch: Any) -> None:
     asked: List[Any] = [None]
     monkeypatch.setattr(st, "_cuda", WholeCuda())
@@ -600,12 +651,14 @@ def test_kernels_for_a_part_of_the_gpu(monkeypatch: Any) -> None:
     class Invented(st.Fastest):
         def __call__(self, plan: Any) -> Any:
             super().__call__(plan)
-            return 200 if self.target.sms is None else abs(self.target.sms - 33)
+            return 200 if self.target.sms is None else 1 + abs(self.target.sms - 33)
 
     trials = st.Trials(Invented(target), (True,), (False,), (1, 2), 9)
+    trials.try_kernels()
     assert [(t.devices, t.sms) for t in trials.tried] == [
-        *((1, n) for n in (None, 66, 33, 16)),
-        (2, 33),
+        *((1, None), (2, None)),
+        *((1, n) for n in (66, 33, 16)),
+        *((2, 33), (1, 33)),  # streams again, priorities
     ]
     assert trials.best.sms == trials.target.sms == 33
     monkeypatch.delattr(torch._C, "_set_sm_carveout_experimental")  # an older PyTorch
@@ -705,7 +758,7 @@ def test_errors_on_threads_come_back() -> None:
 def test_accelerate() -> None:
     module, args = wired(6)
     fast = st.accelerate(module, args, {"shift": 0.25}, devices=2, measurements=3, time_limit=1)
-    assert len(fast.robust.measurements) == 1 and len(fast.trials) == 1
+    assert len(fast.robust.measurements) == 1 and len(fast.trials) == 2
     assert fast.scheduled == (fast.times.scheduled < fast.times.plain)
     x = torch.randn(1, 4, 8, 8)
     with torch.no_grad():
