@@ -106,7 +106,7 @@ def test_what_accelerate_tries() -> None:
     fast = st.accelerate(module, args, devices=1, group=False, measurements=5, time_limit=0.3)
     assert [t.fuse for t in fast.trials] == list(st.FUSIONS)
     fast = st.accelerate(
-        module, args, devices=1, group=False, fuse=True, measurements=3, time_limit=0.3
+        module, args, devices=1, group=False, fuse=True, measurements=2, time_limit=0.3
     )
     assert [t.fuse for t in fast.trials] == [True]
     kinds = "True, 'channels_last', 'merged', 'channels_last_merged'"
