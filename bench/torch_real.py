@@ -263,6 +263,11 @@ def print_means(rows: Sequence[str], results: Sequence[Result]) -> None:
             for row in rows
             if row != "accelerate" and any(row in r.times for r in results)
         )
+        + "; "
+        + "; ".join(
+            f"loop {mean_ratio(results, row, 'loop'):.3f} times as fast as {row}"
+            for row in ("list", "list, chosen", "list, all choices")
+        )
     )
 
 
