@@ -5,7 +5,8 @@
 - Images may have their channels last, which suits the tensor cores of GPUs.
 - Equal ops side by side may be one (`_torch_merge`).
 - On a GPU a convolution with bias and ReLU (and a sum in between), a linear layer with its
-  activation, and pointwise ops that follow each other are one kernel each.
+  activation, and pointwise ops that follow each other are one kernel each; long sums are trees of
+  these.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ._torch_draft import Draft, renamed
 from ._torch_merge import merge_parallel
 from ._torch_pointwise import fuse_pointwise
 from ._torch_program import Group, Node, Program, Ref, fill, tensors_of
+from ._torch_sums import balance_sums
 
 # False: nodes as they are; True: fused; "channels_last": fused, and images in that layout. "merged"
 # and "channels_last_merged": that, and equal ops side by side are one.
@@ -51,6 +53,7 @@ def fused(program: Program, known: Sequence[Any], fuse: Fuse, group: Group) -> P
     if _on_gpu(known):
         _fuse_activations(draft, fuse in MERGED.values())
         _split_biases(draft)
+        balance_sums(draft)
         draft.sort()
         fuse_pointwise(draft)
     draft.sort()

@@ -55,12 +55,13 @@ def _shape(draft: Draft, weight: Ref) -> Hashable:
 
 
 def _equal_readers(draft: Draft, source: int) -> List[List[int]]:
-    """Convolutions or linear layers that can read the source as one."""
+    """Convolutions or linear layers that can read the source as one, and whose readers agree."""
     found: Dict[Any, List[int]] = {}
     for i in sorted(draft.readers(source) - {-1}):
-        key = _key(draft, i, source)
+        key, after = _key(draft, i, source), draft.only_reader(i)
         if key is not None and key[0] != "unary":
-            found.setdefault(key, []).append(i)
+            follows = None if after is None else _key(draft, after, i)
+            found.setdefault((key, follows), []).append(i)
     return [members for members in found.values() if len(members) > 1]
 
 

@@ -271,6 +271,39 @@ def test_chains_have_at_most_eight_inputs(like_a_gpu: Any) -> None:
     target.close()
 
 
+class Sums(nn.Module):
+    """Long sums: of products, of one that is a result, too, of several shapes, with a factor."""
+
+    def forward(self, xs: Any, w: Any) -> Any:
+        products = sum((x * w[:, i : i + 1] for i, x in enumerate(xs[1:])), xs[0])
+        early = xs[0] + xs[1] + xs[2]
+        late = early + xs[3] + xs[4] + xs[5]
+        wide = xs[0][:1] + xs[1] + xs[2] + xs[3] + xs[4]
+        scaled = torch.add(xs[0] + xs[1] + xs[2], xs[3] + xs[3] + xs[4], alpha=2)
+        return products.cumsum(0), early, late, wide, scaled
+
+
+def depth(target: Any) -> int:
+    """Kernels of the longest path."""
+    found: List[int] = []
+    for preds in target.program.preds:
+        found.append(1 + max((found[p] for p in preds), default=0))
+    return max(found)
+
+
+def test_long_sums_are_trees(like_a_gpu: Any, monkeypatch: Any) -> None:
+    xs = [torch.randn(3, 2, dtype=torch.float64) for _ in range(17)]
+    args = (xs, torch.randn(3, 16, dtype=torch.float64))
+    target = st.ThreadTarget(Sums(), args, devices=2, group=False, fuse=True, repeats=1)
+    run_a_schedule(target)
+    assert depth(target) == 3  # parts, their sum, cumsum
+    target.close()
+    monkeypatch.setattr(fusing, "balance_sums", lambda draft: None)
+    target = st.ThreadTarget(Sums(), args, devices=2, group=False, fuse=True, repeats=1)
+    assert depth(target) == 6
+    target.close()
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @pytest.mark.parametrize("fuse", [True, "channels_last"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

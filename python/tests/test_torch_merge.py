@@ -38,7 +38,7 @@ class Experts(nn.Module):
         weight = torch.softmax(self.gate(x), -1)
         made = [b(f.gelu(a(x), approximate="tanh")) for a, b in zip(self.first, self.second)]
         made = [c(torch.sigmoid(y)) for c, y in zip(self.third, made)]
-        q, k, v = (h(f.relu(x)).view(x.shape[0], -1, 2, 4) for h in self.heads)
+        q, k, v = (h(f.relu(x)).view(x.shape[0], -1, 2, 4) for h in self.heads[:3])
         mixed = (q * k - v).reshape(x.shape[0], -1)
         return sum(y * weight[..., i : i + 1] for i, y in enumerate(made)), mixed
 
@@ -92,6 +92,12 @@ def test_linear_layers(shape: Any, bias: bool) -> None:
     assert types["linear"] == 3 and types["bmm"] == 2  # gate, first, heads; second, third
     assert types["gelu"] == types["relu"] == types["sigmoid"] == 1
     assert types["select"] - counted(made(Experts, bias=bias), (x,), True)["select"] == 3
+
+
+def test_linear_layers_of_one_shape_that_others_read() -> None:
+    x = torch.randn(5, 4, dtype=torch.float64)
+    types = counted(made(Experts, experts=8), (x,), "merged")  # the gate has the shape of the first
+    assert types["linear"] == 3 and types["bmm"] == 2
 
 
 @pytest.mark.parametrize("fuse", MERGED)
@@ -151,7 +157,7 @@ class Ends(nn.Module):
         a, b = (f.relu(conv(x)) for conv in self.convs)
         y = torch.cat([b, a], 1) + torch.cat([a, b], 1)
         c, d = (conv(f.silu(x)) for conv in self.more)
-        return y, torch.cat([a, b], 2), c, torch.tanh(d)
+        return y, torch.cat([a, b], 2), c, 2 * d
 
 
 @pytest.mark.parametrize("fuse", MERGED)
