@@ -89,11 +89,16 @@ _INNER = 5
 
 
 class _Captured:
-    """A CUDA graph and the result that it writes."""
+    """A CUDA graph and the result that it writes.
 
-    def __init__(self, graph: Any, result: Any) -> None:
+    Args:
+        reads: what owns memory that the graph reads; it lives as long as the graph does.
+    """
+
+    def __init__(self, graph: Any, result: Any, reads: Any) -> None:
         self.graph = graph
         self.result = result
+        self._reads = reads
 
     def __call__(self) -> Any:
         self.graph.replay()
@@ -279,7 +284,7 @@ class CudaTarget:
         given = (self.program, self.model.memory, self.model.inputs, self.streams, _cuda, marks)
         run = StreamRun(*given, self.levels, self._urgent)
         with _kernels_for(self.sms, self._all_sms):
-            return self._capture(lambda: run.issue(queues))
+            return self._capture(lambda: run.issue(queues), (self.model, self.program))
 
     def _marked(self, plan: PlanLike) -> "Trace":
         """Start and finish of every op of a graph with events inside, means of several replays."""
@@ -315,18 +320,19 @@ class CudaTarget:
             known = self.program.run(self.model.inputs)
         run = StreamRun(self.program, (), self.model.inputs, self.streams, _cuda)
         with _kernels_for(self.sms, self._all_sms):
-            return self._capture(lambda: run.issue_loose(queues, known))
+            issue = functools.partial(run.issue_loose, queues, known)
+            return self._capture(issue, (self.model, self.program, known))
 
     def plain(self) -> _Captured:
         """The eager module as a CUDA graph on one stream."""
-        return self._capture(self.model.run_eager)
+        return self._capture(self.model.run_eager, self.model)
 
-    def _capture(self, issue: Callable[[], Any]) -> _Captured:
+    def _capture(self, issue: Callable[[], Any], reads: Any) -> _Captured:
         graph = _cuda.CUDAGraph()
         _cuda.synchronize()
         with _own_workspaces(), torch.no_grad(), _cuda.graph(graph, stream=self.streams[0]):
             result = issue()
-        return _Captured(graph, result)
+        return _Captured(graph, result, reads)
 
     def times(self, run: Callable[[], Any], repeats: int) -> List[float]:
         """Microseconds of a run, so many times."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import json
 import os
@@ -10,6 +11,7 @@ import random
 import subprocess
 import sys
 import types
+import weakref
 from typing import Any, Dict, Iterator, List, Set
 
 import numpy as np
@@ -663,6 +665,31 @@ def test_kernels_for_a_part_of_the_gpu(monkeypatch: Any) -> None:
     assert trials.best.sms == trials.target.sms == 33
     monkeypatch.delattr(torch._C, "_set_sm_carveout_experimental")  # an older PyTorch
     assert not list(target.shares())
+
+
+def test_graphs_keep_what_they_read(monkeypatch: Any) -> None:
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
+    module, args = wired(6)
+    target: Any = st.CudaTarget(module, args, devices=2, group=False, fuse="channels_last")
+    weights = [weakref.ref(target.program.constants[fold.node]) for fold in target.program.folds]
+    made: List[Any] = []
+    run = st.Program.run
+
+    def watched(self: Any, inputs: Any) -> Any:
+        values = run(self, inputs)
+        made.extend(weakref.ref(x) for x in values if isinstance(x, torch.Tensor))
+        return values
+
+    monkeypatch.setattr(st.Program, "run", watched)
+    scheduled = target.capture(AnyOrder(target.program.preds, 2, 0))
+    loose = target.loose([[0], [1]])
+    del target
+    gc.collect()
+    assert weights and all(x() is not None for x in weights)
+    assert made and all(x() is not None for x in made)
+    del scheduled, loose
+    gc.collect()
+    assert not any(x() is not None for x in weights)  # nothing else had kept them
 
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
