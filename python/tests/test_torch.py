@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 import types
 import weakref
 from typing import Any, Dict, Iterator, List, Set
@@ -25,6 +26,7 @@ import sked
 import sked.command
 import sked.torch as st
 from sked._queues import Queues
+from sked._threads import Crew
 from sked.command import FilePlan
 
 nn = torch.nn
@@ -780,6 +782,20 @@ def test_errors_on_threads_come_back() -> None:
     with torch.no_grad():
         st.compare(run(list(args)), module(*args))  # and the threads go on
     target.close()
+
+
+def test_closed_threads_have_ended() -> None:
+    left = []
+
+    @contextlib.contextmanager
+    def around() -> Iterator[None]:
+        yield
+        time.sleep(0.2)
+        left.append(True)
+
+    crew = Crew(2, around)
+    crew.close()
+    assert left == [True, True]
 
 
 def test_accelerate() -> None:
