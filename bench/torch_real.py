@@ -23,6 +23,7 @@ import numpy as np
 import sked
 import sked.torch
 import torch
+from torch_floor import CHAIN, WORK, floors
 from torch_networks import networks
 
 # ---------------------------------------------------------------------- one network
@@ -78,12 +79,17 @@ class Measured(sked.torch.Fastest):
 
 
 class Tried(sked.torch.Trials):
-    """The choice of ops and streams that `sked.torch.accelerate` makes; all methods get it."""
+    """The choice of ops and streams that `sked.torch.accelerate` makes; all methods get it.
+
+    Attributes:
+        least: runs that no schedule of the ops can beat before other kernels are tried for them.
+    """
 
     def __init__(self, a: argparse.Namespace, target: Any) -> None:
+        self.least: Dict[str, Any] = {}
         self.fastest = sked.torch.Fastest(target)
         fusions = (False,) if a.no_fusion else sked.torch.FUSIONS
-        most = a.measurements // 3
+        most = 2 * a.measurements // 3
         super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most)
 
 
@@ -127,8 +133,10 @@ def describe_loop(found: Any, measured: Measured, result: Result) -> None:
     }
 
 
-def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Tuple[Dict[str, Any], Any]:
-    """Runs of the plain graph and of every kind of schedule; the target with the chosen ops."""
+def schedule_rows(
+    a: argparse.Namespace, target: Any, result: Result
+) -> Tuple[Dict[str, Any], Tried]:
+    """Runs of the plain graph and of every kind of schedule; the choice of ops."""
     durations = target.profile()
     graph = sked.torch.graph_of(target, durations)
     grouped = sked.schedule(graph, a.counts[0], method="list").schedule
@@ -136,9 +144,13 @@ def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Tuple[D
     result.ops = len(durations)
     result.proxy.update({"one device": sum(durations), "list": grouped.makespan})
     trials = Tried(a, target)
-    result.trials = [t._asdict() for t in trials.tried]
     runs["one stream, chosen"] = trials.target.capture(sked.torch.InOrder(trials.best.ops))
     runs["list, chosen"] = trials.fastest.run
+    trials.least = floors(trials.target, trials.graph.duration, a.counts)
+    if not a.no_fusion:
+        trials.try_kernels()
+    runs["list, all choices"] = trials.fastest.run
+    result.trials = [t._asdict() for t in trials.tried]
     result.stage("trials")
     for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop", "accelerate"]:
         runs[row] = find_run(a, row, trials, result)
@@ -146,7 +158,7 @@ def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Tuple[D
     for row, run in runs.items():
         trials.target.check(run)
         trials.target.check_other_inputs(run)
-    return runs, trials.target
+    return runs, trials
 
 
 def compiled(target: Any) -> Optional[Callable[[], Any]]:
@@ -198,7 +210,7 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     result = Result(name)
     target = make_target(a, make)
     result.stage("capture")
-    runs, chosen = schedule_rows(a, target, result)
+    runs, trials = schedule_rows(a, target, result)
 
     def eager() -> Any:
         with torch.no_grad():
@@ -209,10 +221,12 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     if fused is not None:
         runs["torch.compile"] = fused
     result.stage("torch.compile")
-    result.times.update(zip(runs, sked.torch.duel(target, list(runs.values()), a.rounds)))
+    every = {**runs, **trials.least}
+    result.times.update(zip(every, sked.torch.duel(target, list(every.values()), a.rounds)))
+    result.times["floor"] = max(result.times[row] for row in trials.least)
     for row, run in runs.items():
         if row != "torch.compile":
-            chosen.check(run)
+            trials.target.check(run)
     result.stage("comparison")
     return result
 
@@ -249,6 +263,11 @@ def print_means(rows: Sequence[str], results: Sequence[Result]) -> None:
             for row in rows
             if row != "accelerate" and any(row in r.times for r in results)
         )
+        + "; "
+        + "; ".join(
+            f"loop {mean_ratio(results, row, 'loop'):.3f} times as fast as {row}"
+            for row in ("list", "list, chosen", "list, all choices")
+        )
     )
 
 
@@ -267,25 +286,45 @@ def print_models(results: Sequence[Result]) -> None:
 
 
 def print_parts(results: Sequence[Result]) -> None:
-    """What fused ops on one stream, several streams, and the order of ops are worth."""
-    steps = ("plain graph", "one stream, chosen", "list, chosen", "accelerate")
+    """What fused ops on one stream, several streams, other kernels, and the order of ops are worth."""
+    steps = ("plain graph", "one stream, chosen", "list, chosen", "list, all choices", "accelerate")
     print(
-        "\n| network | ops | fused kernels | streams | order of ops | all |\n"
-        "|---|---|---|---|---|---|"
+        "\n| network | ops | fused kernels | streams | other kernels | order of ops | all |\n"
+        "|---|---|---|---|---|---|---|"
     )
     for r in results:
         times = [r.times[row] for row in steps]
         parts = [a / b for a, b in zip(times, times[1:])] + [times[0] / times[-1]]
         best = min(r.trials, key=lambda t: t["time"])
         what = f"fuse={best['fuse']}, group={best['group']}, {best['devices']}"
+        what += f", {best['sms']} SMs" if best["sms"] else ""
+        what += ", priorities" if best["priorities"] else ""
         print(f"| {r.name} | {what} | " + " | ".join(f"{x:.2f}" for x in parts) + " |")
+
+
+def print_floors(results: Sequence[Result]) -> None:
+    """How far schedules are above what no schedule of the ops can beat without other kernels."""
+    rows = ("list, chosen", "loop", "accelerate")
+    print(
+        f"\n| network | {CHAIN} | {WORK} | floor | "
+        + " | ".join(f"{row} / floor" for row in rows)
+        + " |\n|---|---|---|---|---|---|---|"
+    )
+    for r in results:
+        parts = (r.times[CHAIN], r.times[WORK])
+        cells = [f"{x / 1e3:.3f}" for x in (*parts, r.times["floor"])]
+        cells += [f"{r.times[row] / r.times['floor']:.3f}" for row in rows]
+        print(f"| {r.name} | " + " | ".join(cells) + " |")
+    means = ", ".join(f"{row} {mean_ratio(results, row, 'floor'):.3f}" for row in rows)
+    print(f"\nTimes the floor, geometric means: {means}")
 
 
 def print_trials(results: Sequence[Result]) -> None:
     print("\nList schedules by fusion, grouping and streams, milliseconds:\n")
     for r in results:
         cells = ", ".join(
-            f"{t['fuse']} {t['group']} ({t['ops']} ops) x {t['devices']}: {t['time'] / 1e3:.3f}"
+            f"{t['fuse']} {t['group']} ({t['ops']} ops{', %d SMs' % t['sms'] if t['sms'] else ''}) "
+            f"x {t['devices']}{', priorities' if t['priorities'] else ''}: {t['time'] / 1e3:.3f}"
             for t in r.trials
         )
         print(f"- {r.name}: {cells}")
@@ -377,8 +416,9 @@ def rows_of(a: argparse.Namespace) -> List[str]:
     shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
     return [
         *("eager", "torch.compile", "plain graph", "list", "one stream, chosen", "list, chosen"),
+        "list, all choices",
         *shots,
-        *("loop", "accelerate"),
+        *("loop", "accelerate", "floor"),
     ]
 
 
@@ -386,6 +426,7 @@ def print_rest(rows: Sequence[str], results: Sequence[Result]) -> None:
     """All that stands below the table."""
     print_means(rows, results)
     print_parts(results)
+    print_floors(results)
     print_trials(results)
     print_models(results)
     print_curves(results)

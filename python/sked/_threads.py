@@ -96,7 +96,8 @@ class Crew:
             raise ValueError(f"devices must be 1 or more, not {devices}")
         self._queues: _Jobs = []
         self._one_at_a_time = threading.Lock()
-        self._end = weakref.finalize(self, _dismiss, self._queues)
+        threads: List[threading.Thread] = []
+        self._end = weakref.finalize(self, _dismiss, self._queues, threads)
         for _ in range(devices):
             ready = threading.Event()
             self._queues.append(queue.SimpleQueue())
@@ -104,6 +105,7 @@ class Crew:
                 target=self._work, args=(self._queues[-1], around, ready), daemon=True
             )
             thread.start()
+            threads.append(thread)
             ready.wait()
 
     @staticmethod
@@ -156,6 +158,11 @@ class Crew:
         self._end()
 
 
-def _dismiss(queues: _Jobs) -> None:
+def _dismiss(queues: _Jobs, threads: Sequence[threading.Thread]) -> None:
+    """Ends the threads. One that wakes up while Python shuts down would take the process with it,
+    so they are waited for; not for ever, where a job hangs."""
     for jobs in queues:
         jobs.put(None)
+    for thread in threads:
+        if thread is not threading.current_thread():
+            thread.join(1.0)

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ._queues import PlanLike
-from ._torch_fuse import Fuse
+from ._torch_fuse import MERGED, Fuse
 from ._torch_program import Group, Program, Sizes
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class Trial(NamedTuple):
         devices: streams or threads.
         ops: how many there are.
         time: in microseconds.
+        sms: products of matrices have kernels for so many multiprocessors; None: for all.
+        priorities: whether ops with little slack went first.
     """
 
     fuse: Fuse
@@ -82,14 +84,16 @@ class Trial(NamedTuple):
     devices: int
     ops: int
     time: float
+    sms: Optional[int] = None
+    priorities: bool = False
 
 
 class Trials:
     """Chooses fusion, grouping and number of streams or threads by measuring list schedules.
 
     Fusions are tried with the first grouping and number of devices, then groupings with the best
-    fusion, then the next smaller and larger numbers of devices with the best of these, and from
-    there on as long as it gets better.
+    fusion, then the next smaller and larger numbers of devices, and from there on as long as it
+    gets better. `try_kernels` goes on with other kernels for the same ops.
 
     Args:
         fastest: what measures.
@@ -121,16 +125,34 @@ class Trials:
         self.best = Trial(fusions[0], groups[0], counts[0], 0, math.inf)
         self.target = fastest.target
         self.graph: "Graph"
-        fastest.traced = False
         for fuse in fusions:
             self._try_fusion(fuse, groups[0], counts[0])
         if not self.tried:
             self._try_fusion(False, groups[0], counts[0])
         for group in groups[1:]:
             self._try_ops(self.target.regrouped(group), group, counts[0])
-        for step in (-1, 1):
-            self._try_counts(counts, step)
-        fastest.target, fastest.traced = self.target, True
+        self._counts = counts
+        self._try_counts()
+
+    def try_kernels(self) -> None:
+        """Tries kernels for a part of the GPU, then without these equal ops side by side as one.
+
+        With the best of them come other numbers of devices once more, and priorities of ops. What
+        was chosen to leave all ops as they are stays so.
+        """
+        before, whole = self.best, self.target
+        if before.fuse in MERGED:
+            for share in whole.shares():
+                self._try(share, before.group, None, before.devices)
+            self._try_merged(whole, before)
+        if self.best is not before:
+            self._try_counts()
+        for urgent in self.target.prioritised(self.graph.duration.tolist()):
+            self._try(urgent, self.best.group, self.graph, self.best.devices)
+        self._settle()
+
+    def _settle(self) -> None:
+        self._fastest.target, self._fastest.traced = self.target, True
 
     def _try_fusion(self, fuse: Fuse, group: Group, count: int) -> None:
         if len(self.tried) >= self._most:
@@ -144,16 +166,27 @@ class Trials:
         else:
             self._try_ops(target, group, count)
 
+    def _try_merged(self, whole: "Target", before: Trial) -> None:
+        shared, best = self.target, self.best
+        self.target = whole
+        self._try_fusion(MERGED[before.fuse], before.group, before.devices)
+        if self.best is best:
+            self.target = shared
+
     def _try_ops(self, target: "Target", group: Group, count: int) -> None:
         if (target.program.nodes, target.program.ops) not in self._seen:
             self._seen.append((target.program.nodes, target.program.ops))
             self._try(target, group, None, count)
 
-    def _try_counts(self, counts: Sequence[int], step: int) -> None:
+    def _try_counts(self) -> None:
         """From the best number of devices to the next ones, as long as it gets better."""
-        ladder = sorted(counts)
+        for step in (-1, 1):
+            self._climb(sorted(self._counts), step)
+        self._settle()
+
+    def _climb(self, ladder: List[int], step: int) -> None:
         place = ladder.index(self.best.devices) + step
-        tried = [t.devices for t in self.tried]
+        tried = [t.devices for t in self.tried if t[:2] == self.best[:2] and t.sms == self.best.sms]
         while 0 <= place < len(ladder) and ladder[place] not in tried:
             self._try(self.target, self.best.group, self.graph, ladder[place])
             if self.best.devices != ladder[place]:
@@ -166,10 +199,12 @@ class Trials:
         if len(self.tried) >= self._most:
             return
         graph = graph or graph_of(target, target.profile())
-        self._fastest.target = target
+        self._fastest.target, self._fastest.traced = target, False
         answer = self._fastest(schedule(graph, count, method="list").schedule)
         time = answer[0] if isinstance(answer, tuple) else answer
-        self.tried.append(Trial(target.model.fuse, group, count, len(target.program.ops), time))
+        ops, fuse = len(target.program.ops), target.model.fuse
+        urgent = target.levels is not None
+        self.tried.append(Trial(fuse, group, count, ops, time, target.sms, urgent))
         if time < self.best.time:
             self.best, self.target, self.graph = self.tried[-1], target, graph
 

@@ -87,6 +87,13 @@ class Draft:
         """A new node; `known` is a result of its shape and dtype."""
         return self._append(_op(name, kind, call, args), None, known)
 
+    def add_like(self, name: str, i: int, first: Ref, known: Any) -> Ref:
+        """A new node that does with another first argument what a node does."""
+        node = self.nodes[i]
+        inputs = tuple(dict.fromkeys(ref.node for ref in [first, *references(node.args[1:])]))
+        made = node._replace(name=name, args=(first, *node.args[1:]), inputs=inputs)
+        return self._append(made, None, known)
+
     def add_constant(self, name: str, value: torch.Tensor) -> Ref:
         return self._append(Node(name, "constant", "constant"), value, value)
 

@@ -3,8 +3,10 @@
 - Equal nodes run once.
 - The batch norm of inference goes into the weights of the convolution before it.
 - Images may have their channels last, which suits the tensor cores of GPUs.
+- Equal ops side by side may be one (`_torch_merge`).
 - On a GPU a convolution with bias and ReLU (and a sum in between), a linear layer with its
-  activation, and pointwise ops that follow each other are one kernel each.
+  activation, and pointwise ops that follow each other are one kernel each; long sums are trees of
+  these.
 """
 
 from __future__ import annotations
@@ -13,12 +15,19 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import torch
 
+from ._torch_convolution import Convolution, channels_last, convolution, convolve
 from ._torch_draft import Draft, renamed
+from ._torch_merge import merge_parallel
 from ._torch_pointwise import fuse_pointwise
 from ._torch_program import Group, Node, Program, Ref, fill, tensors_of
+from ._torch_sums import balance_sums
 
-# False: nodes as they are; True: fused; "channels_last": fused, and images in that layout.
+# False: nodes as they are; True: fused; "channels_last": fused, and images in that layout. "merged"
+# and "channels_last_merged": that, and equal ops side by side are one.
 Fuse = Union[bool, str]
+MERGED: Dict[Fuse, Fuse] = {True: "merged", "channels_last": "channels_last_merged"}
+KINDS: Tuple[Fuse, ...] = (*MERGED, *MERGED.values(), False)
+NAMES = f"{', '.join(map(repr, KINDS[:-1]))} or False"
 
 _aten: Any = torch.ops.aten  # its members have no types
 
@@ -29,19 +38,22 @@ def fused(program: Program, known: Sequence[Any], fuse: Fuse, group: Group) -> P
     Args:
         program: stays as it is.
         known: what every node made in a run that kept everything.
-        fuse: True, or "channels_last".
+        fuse: one of `KINDS`, not False.
         group: as for `Program`.
     """
-    if fuse not in (True, "channels_last"):
-        raise ValueError(f"fuse is True, 'channels_last' or False, not {fuse!r}")
+    if fuse is False or fuse not in KINDS:
+        raise ValueError(f"fuse is {NAMES}, not {fuse!r}")
     draft = Draft(program, known)
     _merge_equal(draft)
     _fold_norms(draft)
-    if fuse == "channels_last":
+    if fuse in ("channels_last", MERGED["channels_last"]):
         _lay_out(draft)
+    if fuse in MERGED.values():
+        merge_parallel(draft)
     if _on_gpu(known):
-        _fuse_activations(draft)
+        _fuse_activations(draft, fuse in MERGED.values())
         _split_biases(draft)
+        balance_sums(draft)
         draft.sort()
         fuse_pointwise(draft)
     draft.sort()
@@ -71,55 +83,15 @@ def _merge_equal(draft: Draft) -> None:
 # ---------------------------------------------------------------------- convolutions
 
 
-class _Convolution(NamedTuple):
-    """What a node that convolves images with constant weights is called with."""
-
-    x: Ref
-    weight: Ref
-    bias: Optional[Ref]
-    layout: bool
-    stride: Sequence[int] = (1, 1)
-    padding: Sequence[int] = (0, 0)
-    dilation: Sequence[int] = (1, 1)
-    groups: int = 1
-
-
-def _channels_last(x: torch.Tensor) -> torch.Tensor:
-    return x.contiguous(memory_format=torch.channels_last)
-
-
-def _convolve(x: Any, weight: Any, bias: Any, layout: bool, *more: Any) -> Any:
-    """A convolution, of an image with its channels last if `layout` says so."""
-    return _aten.conv2d.default(_channels_last(x) if layout else x, weight, bias, *more)
-
-
 def _convolve_relu(x: Any, weight: Any, bias: Any, layout: bool, *more: Any) -> Any:
-    x = _channels_last(x) if layout else x
+    x = channels_last(x) if layout else x
     return _aten.cudnn_convolution_relu.default(x, weight, bias, *more)
 
 
 def _convolve_add_relu(z: Any, x: Any, weight: Any, bias: Any, layout: bool, *more: Any) -> Any:
     if layout:
-        x, z = _channels_last(x), _channels_last(z)
+        x, z = channels_last(x), channels_last(z)
     return _aten.cudnn_convolution_add_relu.default(x, weight, z, 1.0, bias, *more)
-
-
-def _convolution(draft: Draft, i: int) -> Optional[_Convolution]:
-    """The arguments of a convolution, of ATen or of this file; None: it is something else."""
-    node = draft.nodes[i]
-    args = list(node.args)
-    if node.kind != "op" or node.kwargs:
-        return None
-    if node.call is _convolve:
-        return _Convolution(*args)
-    if node.call is _aten.conv2d.default:
-        args += [None] * (3 - len(args))
-    elif node.call is _aten.convolution.default and not args[6] and len(args[3]) == 2:
-        del args[6:8]  # not transposed, so without padding of the output
-    else:
-        return None
-    x, weight, bias, *more = args
-    return _Convolution(x, weight, bias, False, *more) if draft.are_constant(args[1:3]) else None
 
 
 def _norm(node: Node) -> Optional[Tuple[List[Any], float]]:
@@ -147,7 +119,7 @@ def _folded(
 
 def _fold_norms(draft: Draft) -> None:
     for i in draft.alive():
-        conv, after = _convolution(draft, i), draft.only_reader(i)
+        conv, after = convolution(draft, i), draft.only_reader(i)
         norm = None if after is None else _norm(draft.nodes[after])
         if conv is None or after is None or norm is None or not draft.are_constant(norm[0]):
             continue
@@ -156,7 +128,7 @@ def _fold_norms(draft: Draft) -> None:
             weights = _fold(draft, draft.nodes[i].name, conv, *norm)
             draft.drop(i)
             draft.drop(after)
-            draft.put(last, "conv2d", _convolve, (conv.x, *weights, *conv[3:]))
+            draft.put(last, "conv2d", convolve, (conv.x, *weights, *conv[3:]))
 
 
 def _result_of_norm(draft: Draft, norm: int) -> Optional[int]:
@@ -168,7 +140,7 @@ def _result_of_norm(draft: Draft, norm: int) -> Optional[int]:
 
 
 def _fold(
-    draft: Draft, name: str, conv: _Convolution, norm: Sequence[Any], epsilon: float
+    draft: Draft, name: str, conv: Convolution, norm: Sequence[Any], epsilon: float
 ) -> List[Ref]:
     weight, bias = draft.value(conv.weight), draft.value(conv.bias)
     statistics = [draft.value(r) for r in norm]
@@ -185,10 +157,10 @@ def _fold(
 def _lay_out(draft: Draft) -> None:
     """Channels last for every convolution, and views that copy where they must."""
     for i in draft.alive():
-        conv = _convolution(draft, i)
+        conv = convolution(draft, i)
         if conv is not None:
             made = conv._replace(weight=_laid_out(draft, conv.weight), layout=True)
-            draft.put(i, "conv2d", _convolve, made)
+            draft.put(i, "conv2d", convolve, made)
         elif draft.nodes[i].call is _aten.view.default:
             draft.put(i, "reshape", _aten.reshape.default, draft.nodes[i].args)
 
@@ -201,17 +173,22 @@ def _laid_out(draft: Draft, weight: Ref) -> Ref:
 # ---------------------------------------------------------------------- kernels of a GPU
 
 
-def _fuse_activations(draft: Draft) -> None:
-    """Convolutions and linear layers with what follows, where a kernel does both."""
+def _fuse_activations(draft: Draft, grouped: bool) -> None:
+    """Convolutions, grouped ones too or not, and linear layers with what follows, where a kernel
+    does both. Convolutions of single channels have kernels of their own."""
     for i in draft.alive():
-        conv = _convolution(draft, i)
-        if conv is not None and conv.groups == 1 and conv.bias is not None:
+        conv = convolution(draft, i)
+        if conv is not None and conv.bias is not None and _fits(draft, conv, grouped):
             _fuse_convolution(draft, i, conv)
         elif draft.nodes[i].call is _aten.linear.default:
             _fuse_linear(draft, i)
 
 
-def _fuse_convolution(draft: Draft, i: int, conv: _Convolution) -> None:
+def _fits(draft: Draft, conv: Convolution, grouped: bool) -> bool:
+    return conv.groups == 1 or (grouped and draft.value(conv.weight).shape[1] > 1)
+
+
+def _fuse_convolution(draft: Draft, i: int, conv: Convolution) -> None:
     after = draft.only_reader(i)
     if after is None:
         return
@@ -262,11 +239,11 @@ def _fuse_linear(draft: Draft, i: int) -> None:
 def _split_biases(draft: Draft) -> None:
     """The bias of a convolution is a kernel of its own there. It may join other pointwise ops."""
     for i in draft.alive():
-        conv = _convolution(draft, i)
+        conv = convolution(draft, i)
         if conv is None or conv.bias is None or conv.groups > 1:
             continue
         name = draft.nodes[i].name
         shift = draft.add_constant(f"{name}_bias", draft.value(conv.bias).view(1, -1, 1, 1))
         without = conv._replace(bias=None)
-        alone = draft.add_op(f"{name}_only", "conv2d", _convolve, without, draft.known[i])
+        alone = draft.add_op(f"{name}_only", "conv2d", convolve, without, draft.known[i])
         draft.put(i, "add", _aten.add.Tensor, (alone, shift))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -24,9 +24,15 @@ class StreamRun:
     only where its own stream has waited for all readers; what never comes so far is kept until
     everything was issued.
 
+    A device may have several streams, one for each priority. An op that is on another one than the
+    op before it on its device waits for that.
+
     Args:
+        streams: of every device.
         cuda: `torch.cuda`, or what stands in for it in tests.
         marks: records when the ops begin and end; None: nothing does.
+        levels: of every op its priority, from 0; None: all have the same.
+        urgent: for each priority from 1 streams of every device.
     """
 
     def __init__(
@@ -37,6 +43,8 @@ class StreamRun:
         streams: Sequence[Any],
         cuda: Any,
         marks: "Optional[Marks]" = None,
+        levels: Optional[Sequence[int]] = None,
+        urgent: Sequence[Sequence[Any]] = (),
     ) -> None:
         self.program = program
         self.memory = memory
@@ -44,9 +52,11 @@ class StreamRun:
         self.streams = streams
         self.cuda = cuda
         self._marks = marks
+        self._levels, self._all_streams = levels, [streams, *urgent]
         self._event: Dict[int, Any] = {}
         self._fork: Any = None
-        self._begun: Set[int] = {0}
+        self._last: Dict[int, Any] = {}  # of every device the stream of its last op
+        self._used: List[Any] = []
 
     def issue(self, queues: Queues) -> Any:
         """Issues all steps and returns the result of the module."""
@@ -55,9 +65,39 @@ class StreamRun:
         self._fork = self._record(self.streams[0])
         for step in queues.steps:
             self._issue_step(step)
-        for device in sorted(self._begun - {0}):
-            self.streams[0].wait_event(self._record(self.streams[device]))
+        self._join()
         return self.program.result(self.values)
+
+    def issue_loose(self, queues: Sequence[Sequence[int]], known: Sequence[Any]) -> None:
+        """Issues ops that wait for nothing but what is before them in their queue.
+
+        Args:
+            queues: ops of each stream.
+            known: what every node made in an earlier run; ops read that.
+        """
+        self._fork = self._record(self.streams[0])
+        for device, ops in enumerate(queues):
+            self._go_on(device, self.streams[device])
+            with self.cuda.stream(self.streams[device]):
+                for op in ops:
+                    self.program.run_op(op, list(known))
+        self._join()
+
+    def _go_on(self, device: int, stream: Any) -> None:
+        """The stream follows what its device has done until now."""
+        last = self._last.get(device)
+        if last is None and stream is not self.streams[0]:
+            stream.wait_event(self._fork)
+        elif last is not None and last is not stream:
+            stream.wait_event(self._record(last))
+        self._last[device] = stream
+        if stream not in self._used:
+            self._used.append(stream)
+
+    def _join(self) -> None:
+        for stream in self._used:
+            if stream is not self.streams[0]:
+                self.streams[0].wait_event(self._record(stream))
 
     def free(self, value: int) -> None:
         for node in self.memory[value].nodes:
@@ -69,10 +109,9 @@ class StreamRun:
         return event
 
     def _issue_step(self, step: Step) -> None:
-        stream = self.streams[step.device]
-        if step.device not in self._begun:
-            self._begun.add(step.device)
-            stream.wait_event(self._fork)
+        level = 0 if self._levels is None else self._levels[step.op]
+        stream = self._all_streams[level][step.device]
+        self._go_on(step.device, stream)
         for op in step.waits:
             stream.wait_event(self._event[op])
         for value in step.frees:
@@ -85,6 +124,24 @@ class StreamRun:
             self._marks.finish(step, stream)
         if step.signals:
             self._event[step.op] = self._record(stream)
+
+
+# Ops whose slack is less than these parts of the critical path have a priority each.
+_SLACK = (0.35, 0.12, 0.03)
+
+
+def priorities(preds: Sequence[Sequence[int]], durations: Sequence[float]) -> List[int]:
+    """Of every op, from 0 for those that can wait to 3 for the critical path."""
+    count = len(durations)
+    before, after = np.zeros(count), np.array(durations, dtype=float)
+    for op in range(count):
+        before[op] = max((before[p] + durations[p] for p in preds[op]), default=0.0)
+    for op in reversed(range(count)):
+        for p in preds[op]:
+            after[p] = max(after[p], durations[p] + after[op])
+    length = float(after.max(initial=0.0))
+    slack = length - before - after
+    return [sum(bool(x < part * length) for part in _SLACK) for x in slack]
 
 
 class Marks:

@@ -24,6 +24,8 @@ _FUSIONS: Dict[str, Union[bool, str]] = {
     "no": False,
     "yes": True,
     "channels-last": "channels_last",
+    "merged": "merged",
+    "channels-last-merged": "channels_last_merged",
 }
 
 
@@ -193,7 +195,8 @@ def _parser() -> argparse.ArgumentParser:
             "--fuse",
             choices=list(_FUSIONS),
             default="no",
-            help="fold batch norms and fuse ops; channels-last: in that layout (default: no)",
+            help="fold batch norms and fuse ops; channels-last: in that layout; merged: equal ops "
+            "side by side as one (default: no)",
         )
     graph.add_argument("graph", help="the file to write")
     onnx.add_argument("model", help="an ONNX model")

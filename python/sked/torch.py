@@ -52,10 +52,10 @@ from ._torch_choice import (
     graph_of,
     search,
 )
-from ._torch_fuse import Fuse
+from ._torch_fuse import KINDS, MERGED, NAMES, Fuse
 from ._torch_model import Mismatch, Model, as_eager, compare, copied, laid_out
 from ._torch_program import Group, Program, Unsupported
-from ._torch_streams import Marks, StreamRun, contract, without
+from ._torch_streams import Marks, StreamRun, contract, priorities, without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,11 +89,16 @@ _INNER = 5
 
 
 class _Captured:
-    """A CUDA graph and the result that it writes."""
+    """A CUDA graph and the result that it writes.
 
-    def __init__(self, graph: Any, result: Any) -> None:
+    Args:
+        reads: what owns memory that the graph reads; it lives as long as the graph does.
+    """
+
+    def __init__(self, graph: Any, result: Any, reads: Any) -> None:
         self.graph = graph
         self.result = result
+        self._reads = reads
 
     def __call__(self) -> Any:
         self.graph.replay()
@@ -124,6 +129,21 @@ def _own_workspaces() -> Iterator[None]:
         clear()
 
 
+@contextlib.contextmanager
+def _kernels_for(sms: Optional[int], all_sms: int) -> Iterator[None]:
+    """Products of matrices take kernels for so many multiprocessors; None: for all of them."""
+    if sms is None:
+        yield
+        return
+    c: Any = torch._C  # it has no types for these, and older versions do not have them
+    before = c._get_sm_carveout_experimental()
+    c._set_sm_carveout_experimental(all_sms - sms)
+    try:
+        yield
+    finally:
+        c._set_sm_carveout_experimental(before)
+
+
 class CudaTarget:
     """Runs a module by a plan as one CUDA graph over several streams.
 
@@ -139,9 +159,14 @@ class CudaTarget:
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do.
         fuse: True: batch norms are folded into weights, and ops fused; "channels_last": that, and
-            images have their channels last; False: all ops as they are.
+            images have their channels last; "merged", "channels_last_merged": that, and equal ops
+            side by side are one; False: all ops as they are.
         repeats: timed runs of a plan, five replays each; the median counts.
         traces: whether a trace is made where it can be.
+
+    Attributes:
+        sms: products of matrices take kernels made for so many multiprocessors; None: for all.
+        levels: priority of every op, 0 to 3; None: all have the same.
     """
 
     def __init__(
@@ -162,16 +187,21 @@ class CudaTarget:
         self.streams = [_cuda.Stream() for _ in range(devices)]
         self.model = Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
+        self.sms: Optional[int] = None
+        self.levels: Optional[List[int]] = None
+        self._urgent: List[List[Any]] = []
+        self._all_sms = int(_cuda.get_device_properties(None).multi_processor_count)
         self._event_cost = 0.0
         self._warm_up()
 
     def _warm_up(self) -> None:
         """Loads kernels, chooses algorithms, gives streams workspaces: captures cannot do that."""
         _cuda.synchronize()
-        with torch.no_grad():
+        with _kernels_for(self.sms, self._all_sms), torch.no_grad():
             for stream in self.streams:
                 with _cuda.stream(stream):
-                    self.model.run_eager()
+                    if stream is self.streams[0]:  # the one that `plain` is captured on
+                        self.model.run_eager()
                     self.program.run(self.model.inputs)
                 stream.synchronize()
 
@@ -179,10 +209,32 @@ class CudaTarget:
         """The same module and streams, with ops joined, and fused if that is given, anew."""
         other = copy.copy(self)
         other.model = self.model.regrouped(group, fuse)
-        other.program = other.model.program
+        other.program, other.levels = other.model.program, None
         if other.model.fuse != self.model.fuse:
             other._warm_up()
         return other
+
+    def shares(self) -> Iterator["CudaTarget"]:
+        """The same with kernels for a half, a quarter and an eighth of the multiprocessors.
+
+        The library of matrix products picks the kernel that is fastest alone, and it spreads over
+        the whole GPU; side by side those of less work are faster. None, where there are no products
+        or this PyTorch cannot choose.
+        """
+        products = any("mm" in x or "linear" in x or "matmul" in x for x in self.program.types)
+        if products and hasattr(torch._C, "_set_sm_carveout_experimental"):
+            for part in (2, 4, 8):
+                other = copy.copy(self)
+                other.sms = max(1, self._all_sms // part)
+                other._warm_up()
+                yield other
+
+    def prioritised(self, durations: Sequence[float]) -> Iterator["CudaTarget"]:
+        """The same where ops get multiprocessors first that have little slack, one target."""
+        other = copy.copy(self)
+        other.levels = priorities(self.program.preds, durations)
+        other._urgent = [[_cuda.Stream(priority=-k) for _ in self.streams] for k in (1, 2, 3)]
+        yield other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations in microseconds on one stream: between events, without what these cost."""
@@ -201,7 +253,7 @@ class CudaTarget:
         """Medians of runs without a graph, while the GPU has work queued."""
         samples: List[List[float]] = [[] for _ in self.program.ops]
         sleep = 20_000_000  # cycles, about 10 ms
-        with torch.no_grad():
+        with _kernels_for(self.sms, self._all_sms), torch.no_grad():
             for _ in range(repeats):
                 values = self.program.begin(self.model.inputs)
                 for first in range(0, len(samples), _CHUNK):
@@ -229,10 +281,10 @@ class CudaTarget:
     def capture(self, plan: PlanLike, marks: Optional[Marks] = None) -> _Captured:
         """The plan as a CUDA graph."""
         queues = self.model.queues(plan, self.devices)
-        run = StreamRun(
-            self.program, self.model.memory, self.model.inputs, self.streams, _cuda, marks
-        )
-        return self._capture(lambda: run.issue(queues))
+        given = (self.program, self.model.memory, self.model.inputs, self.streams, _cuda, marks)
+        run = StreamRun(*given, self.levels, self._urgent)
+        with _kernels_for(self.sms, self._all_sms):
+            return self._capture(lambda: run.issue(queues), (self.model, self.program))
 
     def _marked(self, plan: PlanLike) -> "Trace":
         """Start and finish of every op of a graph with events inside, means of several replays."""
@@ -258,16 +310,29 @@ class CudaTarget:
         scale = time / finish.max()
         return scale * start, scale * finish
 
+    def loose(self, queues: Sequence[Sequence[int]]) -> _Captured:
+        """Ops in queues, one for each stream, that wait for nothing but what is before them there.
+
+        They read results of an earlier run. So it shows how long a chain of ops takes at least, or
+        all of them side by side, whatever the schedule; it has no result.
+        """
+        with torch.no_grad():
+            known = self.program.run(self.model.inputs)
+        run = StreamRun(self.program, (), self.model.inputs, self.streams, _cuda)
+        with _kernels_for(self.sms, self._all_sms):
+            issue = functools.partial(run.issue_loose, queues, known)
+            return self._capture(issue, (self.model, self.program, known))
+
     def plain(self) -> _Captured:
         """The eager module as a CUDA graph on one stream."""
-        return self._capture(self.model.run_eager)
+        return self._capture(self.model.run_eager, self.model)
 
-    def _capture(self, issue: Callable[[], Any]) -> _Captured:
+    def _capture(self, issue: Callable[[], Any], reads: Any) -> _Captured:
         graph = _cuda.CUDAGraph()
         _cuda.synchronize()
         with _own_workspaces(), torch.no_grad(), _cuda.graph(graph, stream=self.streams[0]):
             result = issue()
-        return _Captured(graph, result)
+        return _Captured(graph, result, reads)
 
     def times(self, run: Callable[[], Any], repeats: int) -> List[float]:
         """Microseconds of a run, so many times."""
@@ -358,9 +423,13 @@ class ThreadTarget:
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do.
         fuse: True: batch norms are folded into weights, and equal ops run once; "channels_last":
-            that, and images have their channels last; False: all ops as they are.
+            that, and images have their channels last; "merged", "channels_last_merged": that, and
+            equal ops side by side are one; False: all ops as they are.
         repeats: timed runs of a plan; the median counts.
     """
+
+    sms: Optional[int] = None
+    levels: Optional[List[int]] = None
 
     def __init__(
         self,
@@ -392,6 +461,14 @@ class ThreadTarget:
         other.program = other.model.program
         return other
 
+    def shares(self) -> Iterator["ThreadTarget"]:
+        """An op has one thread: there is nothing to choose."""
+        return iter(())
+
+    def prioritised(self, durations: Sequence[float]) -> Iterator["ThreadTarget"]:
+        """A thread has its core for itself: there is nothing to choose."""
+        return iter(())
+
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations of the ops in microseconds: medians of runs on one thread."""
         plan = InOrder(len(self.program.ops))
@@ -402,6 +479,27 @@ class ThreadTarget:
     def capture(self, plan: PlanLike) -> "_Scheduled":
         """The plan as something that can run."""
         return _Scheduled(self, self.model.queues(plan, self.devices))
+
+    def loose(self, queues: Sequence[Sequence[int]]) -> Callable[[], None]:
+        """Ops in queues, one for each thread, that wait for nothing but what is before them there.
+
+        They read results of an earlier run. So it shows how long a chain of ops takes at least, or
+        all of them side by side, whatever the schedule; it has no result.
+        """
+        with torch.no_grad():
+            known = self.program.run(self.model.inputs)
+
+        def run() -> None:
+            jobs = [
+                [
+                    Job(op, (), False, functools.partial(self.program.run_op, op, list(known)))
+                    for op in ops
+                ]
+                for ops in queues
+            ]
+            self._crew.run(jobs, len(self.program.ops))
+
+        return run
 
     def plain(self) -> Callable[[], Any]:
         """The eager module, with all the threads that PyTorch takes."""
@@ -618,8 +716,8 @@ def accelerate(
 ) -> Accelerated:
     """A module that gives the same results faster, for inputs of the same shapes.
 
-    List schedules are measured to choose whether ops are fused, how small they are and how many
-    streams there are. With these, `sked.robust` and random list schedules share the other
+    List schedules are measured to choose whether ops are fused or merged, how small they are, for
+    which part of the GPU their kernels are made and how many streams there are. With these, `sked.robust` and random list schedules share the other
     measurements. The fastest of all meets the plain CUDA graph (on CPU threads: the eager module)
     in a final comparison in turns. The faster one is returned.
 
@@ -637,7 +735,9 @@ def accelerate(
             False: only views do; None: all three are tried.
         fuse: False: all ops stay as they are; True: batch norms are folded into weights, and ops
             fused, in the layout of the module or with the channels of images last, which of them
-            is tried; "channels_last": only the latter; "auto": all three are tried.
+            is tried, and then with kernels for a part of the GPU, with equal ops side by side as
+            one, and with priorities; "channels_last": only in that layout; "merged",
+            "channels_last_merged": only with equal ops as one; "auto": all of this is tried.
         progress: is told where the run stands.
 
     Raises:
@@ -655,11 +755,13 @@ def accelerate(
     counts = counts if devices is None else (devices,)
     groups = GROUPS if group is None else (group,)
     fusions = {"auto": FUSIONS, True: FUSIONS[:2]}.get(fuse, (fuse,))
-    if fuse not in ("auto", *FUSIONS):
-        raise ValueError(f"fuse is 'auto', True, 'channels_last' or False, not {fuse!r}")
+    if fuse not in ("auto", *KINDS):
+        raise ValueError(f"fuse is 'auto', {NAMES}, not {fuse!r}")
     target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
     fastest = Fastest(target)
-    trials = Trials(fastest, fusions, groups, counts, measurements // 3)
+    trials = Trials(fastest, fusions, groups, counts, 2 * measurements // 3)
+    if fuse in ("auto", True):
+        trials.try_kernels()
     left = max(1, measurements - len(trials.tried))
     found = search(trials, fastest, left, time_limit=time_limit, seed=seed, progress=progress)
     assert fastest.run is not None

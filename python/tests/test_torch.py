@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import importlib.util
 import json
 import os
 import random
 import subprocess
 import sys
+import time
+import types
+import weakref
 from typing import Any, Dict, Iterator, List, Set
 
 import numpy as np
@@ -21,6 +26,7 @@ import sked
 import sked.command
 import sked.torch as st
 from sked._queues import Queues
+from sked._threads import Crew
 from sked.command import FilePlan
 
 nn = torch.nn
@@ -333,21 +339,27 @@ class Checked(st.StreamRun):
     """Checks every op, and every value that is dropped."""
 
     def __init__(
-        self, program: Any, memory: Any, inputs: Any, cuda: Cuda, marks: Any = None
+        self, program: Any, memory: Any, inputs: Any, cuda: Cuda, marks: Any = None, *more: Any
     ) -> None:
-        super().__init__(program, memory, inputs, cuda.streams, cuda, marks)
-        self.home: Dict[int, Stream] = {}
+        super().__init__(program, memory, inputs, cuda.streams, cuda, marks, *more)
+        self.home: Dict[int, int] = {}
         self.freed: Set[int] = set()
         self.ops = program
         self.program = self  # type: ignore[assignment]
 
+    def _go_on(self, device: int, stream: Stream) -> None:
+        super()._go_on(device, stream)
+        self.device, self.stream = device, stream
+
     def run_op(self, op: int, values: List[Any]) -> None:
         stream = self.cuda.current
         assert stream.forked, "a stream that is not part of the capture"
+        before = [i for i in self.home if self.home[i] == self.device]
+        assert set(before) <= stream.seen, "an op before the one before it on its device"
         assert set(self.ops.preds[op]) <= stream.seen, "an op before what it reads"
         self.ops.run_op(op, values)
         stream.seen.add(op)
-        self.home[op] = stream
+        self.home[op] = self.device
 
     def result(self, values: List[Any]) -> Any:
         assert self.streams[0].seen == set(range(len(self.ops.ops))), "a stream that is not joined"
@@ -355,13 +367,15 @@ class Checked(st.StreamRun):
 
     def free(self, value: int) -> None:
         v = self.memory[value]
-        assert set(v.readers) <= self.home[v.maker].seen, "memory that another stream still reads"
+        known = self.home[v.maker] == self.device and set(v.readers) <= self.stream.seen
+        assert known, "memory that another stream still reads"
         self.freed.add(value)
         super().free(value)
 
 
 @pytest.mark.parametrize("group", [True, False])
-def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
+@pytest.mark.parametrize("levels", [1, 4])
+def test_streams_keep_every_edge_and_all_memory(group: bool, levels: int) -> None:
     module, args = wired()
     model = st.Model(module, args, None, group)
     freed = 0
@@ -369,7 +383,10 @@ def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
         devices = 1 + seed % 4
         plan = AnyOrder(model.program.preds, devices, seed)
         cuda = Cuda(devices)
-        run = Checked(model.program, model.memory, model.inputs, cuda)
+        rng = random.Random(seed)
+        level = [rng.randrange(levels) for _ in model.program.ops]
+        urgent = [[Stream() for _ in range(devices)] for _ in range(1, levels)]
+        run = Checked(model.program, model.memory, model.inputs, cuda, None, level, urgent)
         with torch.no_grad():
             st.compare(run.issue(model.queues(plan, devices)), model.reference)
         freed += len(run.freed)
@@ -409,6 +426,53 @@ def test_the_cost_of_events_is_taken_out() -> None:
     same = st.contract(queues, preds, (start, finish), 0.0)
     assert same[0].tolist() == start.tolist() and same[1].tolist() == finish.tolist()
     assert (st.contract(queues, preds, (start, finish), 100.0)[1] > 0).all()
+
+
+def test_loose_ops_wait_for_nothing_and_change_nothing() -> None:
+    module, args = wired()
+    model = st.Model(module, args, None, True)
+    known = model.program.run(model.inputs)
+    before, ran = list(known), []
+    cuda = Cuda(3)
+
+    class Recorder:
+        def begin(self, inputs: Any) -> Any:
+            return model.program.begin(inputs)
+
+        def run_op(self, op: int, values: List[Any]) -> None:
+            assert cuda.current.forked, "a stream that is not part of the capture"
+            ran.append((cuda.streams.index(cuda.current), op))
+            model.program.run_op(op, values)
+            cuda.current.seen.add(op)
+
+    run: Any = st.StreamRun(Recorder(), (), model.inputs, cuda.streams, cuda)  # type: ignore
+    with torch.no_grad():
+        run.issue_loose([[3, 1], [2], [0]], known)  # consumers may come first
+    assert ran == [(0, 3), (0, 1), (1, 2), (2, 0)]
+    assert cuda.streams[0].seen == {0, 1, 2, 3} and cuda.streams[1].seen == {2}
+    assert all(a is b for a, b in zip(known, before))
+
+
+def test_floors() -> None:
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    spec = importlib.util.spec_from_file_location(
+        "torch_floor", os.path.join(root, "bench", "torch_floor.py")
+    )
+    assert spec is not None and spec.loader is not None
+    floor = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(floor)
+    preds: List[List[int]] = [[], [0], [0], [1, 2], []]
+    assert floor.critical_path(preds, [1.0, 2.0, 5.0, 1.0, 4.0]) == [0, 2, 3]
+    assert floor.critical_path(preds, [1.0, 2.0, 5.0, 1.0, 9.0]) == [4]
+    assert floor.spread([1.0, 2.0, 5.0, 1.0, 4.0], 2) == [[2, 0, 3], [4, 1]]
+    assert floor.spread([1.0], 3) == [[0]]
+    module, args = wired()
+    target = st.ThreadTarget(module, args, devices=2, repeats=2)
+    durations = target.profile(2)
+    runs = floor.floors(target, durations, (1, 2))
+    assert list(runs) == [floor.CHAIN, floor.WORK]
+    assert all(run() is None for run in runs.values())
+    target.close()
 
 
 def test_the_check_finds_missing_waits() -> None:
@@ -458,14 +522,19 @@ class WholeCuda(Cuda):
 
     def __init__(self) -> None:
         super().__init__(1)
+        self.priorities: List[int] = []
 
-    def Stream(self) -> Stream:
+    def Stream(self, priority: int = 0) -> Stream:
         stream = Stream()
+        self.priorities.append(priority)
         stream.synchronize = lambda: None  # type: ignore[attr-defined]
         return stream
 
     def synchronize(self) -> None:
         pass
+
+    def get_device_properties(self, device: None) -> Any:
+        return types.SimpleNamespace(multi_processor_count=132)
 
     def _sleep(self, cycles: int) -> None:
         assert cycles > 0
@@ -509,6 +578,120 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
     target.model.reference = module(*args)[::-1]
     with pytest.raises(st.Mismatch):
         target(AnyOrder(target.program.preds, 3, 0))
+
+
+def test_priorities(monkeypatch: Any) -> None:
+    preds: List[List[int]] = [[], [0], [0], [1, 2], [], []]
+    # The critical path is 0, 2, 3; slack of the others is 5, 34, 50 of 100.
+    assert st.priorities(preds, [10, 75, 80, 10, 66, 50]) == [3, 2, 3, 3, 1, 0]
+    assert st.priorities([], []) == []
+    cuda = WholeCuda()
+    monkeypatch.setattr(st, "_cuda", cuda)
+    module, args = wired(6)
+    target = st.CudaTarget(module, args, devices=2, repeats=1)
+    durations = [float(1 + k % 3) for k in range(len(target.program.ops))]
+    (urgent,) = target.prioritised(durations)
+    assert cuda.priorities == [0, 0, -1, -1, -2, -2, -3, -3]
+    assert urgent.levels == st.priorities(target.program.preds, durations)
+    asked: List[Any] = []
+    monkeypatch.setattr(
+        st, "StreamRun", lambda *given: asked.append(given[6:]) or Checked(*given[:3], cuda, None)
+    )
+    cuda.streams = target.streams
+    for t in (target, urgent, urgent.regrouped(False)):
+        t.capture(AnyOrder(t.program.preds, 2, 0))
+    assert [levels for levels, _ in asked] == [None, urgent.levels, None]
+    assert [len(streams) for _, streams in asked] == [0, 3, 3]
+    monkeypatch.undo()
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
+
+    class Invented(st.Fastest):
+        def __call__(self, plan: Any) -> Any:
+            super().__call__(plan)
+            return 2 - (self.target.levels is not None)
+
+    fastest = Invented(target)
+    trials = st.Trials(fastest, (False,), (True,), (2,), 9)
+    assert [t.priorities for t in trials.tried] == [False] and fastest.target.levels is None
+    trials.try_kernels()
+    assert [t.priorities for t in trials.tried] == [False, True]
+    assert fastest.target is trials.target and trials.target.levels is not None
+
+
+def test_kernels_for_a_part_of_the_gpu(monkeypatch: Any) -> None:
+    asked: List[Any] = [None]
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
+    monkeypatch.setattr(torch._C, "_set_sm_carveout_experimental", asked.append, raising=False)
+    monkeypatch.setattr(torch._C, "_get_sm_carveout_experimental", lambda: asked[0], raising=False)
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).eval()
+    target = st.CudaTarget(module, (torch.randn(2, 4),), devices=2, group=False)
+    seen: List[Any] = []
+    run_op = target.program.run_op
+
+    def watched(op: int, values: Any) -> None:
+        seen.append(asked[-1])
+        run_op(op, values)
+
+    monkeypatch.setattr(target.program, "run_op", watched)
+    plan = st.InOrder(2)
+    target.capture(plan)
+    assert target.sms is None and set(seen) == {None}
+    found = []
+    for share in target.shares():
+        seen.clear()
+        share.capture(plan)
+        share.loose([[1], [0]])
+        share.regrouped("tails").capture(plan)
+        found.append(share.sms)
+        left = 132 - found[-1]  # nothing is left where ops only run to see what they make
+        assert seen == [left, left, None, None, left, left, None, None, left, left]
+    assert found == [66, 33, 16]
+    assert asked[-1] is None  # as it was before
+    share.plain()
+    assert asked[-1] is None
+    convolution = st.CudaTarget(nn.Conv2d(2, 2, 1).eval(), (torch.randn(1, 2, 3, 3),), devices=1)
+    assert not list(convolution.shares())
+
+    class Invented(st.Fastest):
+        def __call__(self, plan: Any) -> Any:
+            super().__call__(plan)
+            return 200 if self.target.sms is None else 1 + abs(self.target.sms - 33)
+
+    trials = st.Trials(Invented(target), (True,), (False,), (1, 2), 9)
+    trials.try_kernels()
+    assert [(t.devices, t.sms) for t in trials.tried] == [
+        *((1, None), (2, None)),
+        *((1, n) for n in (66, 33, 16)),
+        *((2, 33), (1, 33)),  # streams again, priorities
+    ]
+    assert trials.best.sms == trials.target.sms == 33
+    monkeypatch.delattr(torch._C, "_set_sm_carveout_experimental")  # an older PyTorch
+    assert not list(target.shares())
+
+
+def test_graphs_keep_what_they_read(monkeypatch: Any) -> None:
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
+    module, args = wired(6)
+    target: Any = st.CudaTarget(module, args, devices=2, group=False, fuse="channels_last")
+    weights = [weakref.ref(target.program.constants[fold.node]) for fold in target.program.folds]
+    made: List[Any] = []
+    run = st.Program.run
+
+    def watched(self: Any, inputs: Any) -> Any:
+        values = run(self, inputs)
+        made.extend(weakref.ref(x) for x in values if isinstance(x, torch.Tensor))
+        return values
+
+    monkeypatch.setattr(st.Program, "run", watched)
+    scheduled = target.capture(AnyOrder(target.program.preds, 2, 0))
+    loose = target.loose([[0], [1]])
+    del target
+    gc.collect()
+    assert weights and all(x() is not None for x in weights)
+    assert made and all(x() is not None for x in made)
+    del scheduled, loose
+    gc.collect()
+    assert not any(x() is not None for x in weights)  # nothing else had kept them
 
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -601,10 +784,24 @@ def test_errors_on_threads_come_back() -> None:
     target.close()
 
 
+def test_closed_threads_have_ended() -> None:
+    left = []
+
+    @contextlib.contextmanager
+    def around() -> Iterator[None]:
+        yield
+        time.sleep(0.2)
+        left.append(True)
+
+    crew = Crew(2, around)
+    crew.close()
+    assert left == [True, True]
+
+
 def test_accelerate() -> None:
     module, args = wired(6)
     fast = st.accelerate(module, args, {"shift": 0.25}, devices=2, measurements=3, time_limit=1)
-    assert len(fast.robust.measurements) == 1 and len(fast.trials) == 1
+    assert len(fast.robust.measurements) == 1 and len(fast.trials) == 2
     assert fast.scheduled == (fast.times.scheduled < fast.times.plain)
     x = torch.randn(1, 4, 8, 8)
     with torch.no_grad():
@@ -693,9 +890,13 @@ def test_the_benchmark_runs(tmp_path: Any) -> None:
             "list",
             "one stream, chosen",
             "list, chosen",
+            "list, all choices",
             "one-shot list",
             "loop",
             "accelerate",
+            "critical path alone",
+            "all ops, no edges",
+            "floor",
         }
         and set(r["off"]) == {"proxy", "before", "fitted"}
         and sorted(r["curve"]["loop"], reverse=True) == r["curve"]["loop"]

@@ -103,15 +103,16 @@ def test_folded_weights_and_layout_follow_the_module() -> None:
 
 def test_what_accelerate_tries() -> None:
     module, args = block()
-    fast = st.accelerate(module, args, devices=1, group=False, measurements=9, time_limit=0.3)
+    fast = st.accelerate(module, args, devices=1, group=False, measurements=5, time_limit=0.3)
     assert [t.fuse for t in fast.trials] == list(st.FUSIONS)
     fast = st.accelerate(
-        module, args, devices=1, group=False, fuse=True, measurements=3, time_limit=0.3
+        module, args, devices=1, group=False, fuse=True, measurements=2, time_limit=0.3
     )
     assert [t.fuse for t in fast.trials] == [True]
-    with pytest.raises(ValueError, match="fuse is 'auto', True, 'channels_last' or False, not 'x'"):
+    kinds = "True, 'channels_last', 'merged', 'channels_last_merged'"
+    with pytest.raises(ValueError, match=f"fuse is 'auto', {kinds} or False, not 'x'"):
         st.accelerate(module, args, fuse="x")
-    with pytest.raises(ValueError, match="fuse is True, 'channels_last' or False, not 'x'"):
+    with pytest.raises(ValueError, match=f"fuse is {kinds} or False, not 'x'"):
         st.ThreadTarget(module, args, fuse="x")
 
 
@@ -201,11 +202,11 @@ def like_a_gpu(monkeypatch: Any, tmp_path_factory: Any) -> Dict[str, int]:
 
     def relu(*args: Any) -> Any:
         calls["relu"] += 1
-        return f.relu(fusing._convolve(*args))
+        return f.relu(fusing.convolve(*args))
 
     def add_relu(z: Any, *args: Any) -> Any:
         calls["add_relu"] += 1
-        return f.relu(z + fusing._convolve(*args))
+        return f.relu(z + fusing.convolve(*args))
 
     monkeypatch.setattr(fusing, "_on_gpu", lambda known: True)
     monkeypatch.setattr(fusing, "_convolve_relu", relu)
@@ -267,6 +268,39 @@ def test_chains_have_at_most_eight_inputs(like_a_gpu: Any) -> None:
     target = st.ThreadTarget(Many(), args, devices=1, fuse=True, group=False, repeats=1)
     assert types_of(target) == ["pointwise"] * 3
     assert max(len(n.inputs) for n in target.program.nodes) == 8
+    target.close()
+
+
+class Sums(nn.Module):
+    """Long sums: of products, of one that is a result, too, of several shapes, with a factor."""
+
+    def forward(self, xs: Any, w: Any) -> Any:
+        products = sum((x * w[:, i : i + 1] for i, x in enumerate(xs[1:])), xs[0])
+        early = xs[0] + xs[1] + xs[2]
+        late = early + xs[3] + xs[4] + xs[5]
+        wide = xs[0][:1] + xs[1] + xs[2] + xs[3] + xs[4]
+        scaled = torch.add(xs[0] + xs[1] + xs[2], xs[3] + xs[3] + xs[4], alpha=2)
+        return products.cumsum(0), early, late, wide, scaled
+
+
+def depth(target: Any) -> int:
+    """Kernels of the longest path."""
+    found: List[int] = []
+    for preds in target.program.preds:
+        found.append(1 + max((found[p] for p in preds), default=0))
+    return max(found)
+
+
+def test_long_sums_are_trees(like_a_gpu: Any, monkeypatch: Any) -> None:
+    xs = [torch.randn(3, 2, dtype=torch.float64) for _ in range(17)]
+    args = (xs, torch.randn(3, 16, dtype=torch.float64))
+    target = st.ThreadTarget(Sums(), args, devices=2, group=False, fuse=True, repeats=1)
+    run_a_schedule(target)
+    assert depth(target) == 3  # parts, their sum, cumsum
+    target.close()
+    monkeypatch.setattr(fusing, "balance_sums", lambda draft: None)
+    target = st.ThreadTarget(Sums(), args, devices=2, group=False, fuse=True, repeats=1)
+    assert depth(target) == 6
     target.close()
 
 
