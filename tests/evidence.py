@@ -119,6 +119,12 @@ def programs_of_the_build_come_first(folder):
     put(folder, "a.md", block("sked-bench paper"))
     assert python(EVIDENCE, "--root", folder).returncode == 0
     assert "ours paper" in open(os.path.join(folder, "a.md")).read()
+    os.chmod(put(folder, "build/cuda/sked-bench", "#!/bin/sh\necho with a GPU $1\n"), 0o755)
+    put(folder, "b.md", block("sked-bench long", kind="evidence-full"))
+    assert python(EVIDENCE, "--root", folder).returncode == 0  # the short ones stay on the CPU
+    assert python(EVIDENCE, "--root", folder, "--full").returncode == 0
+    assert "ours paper" in open(os.path.join(folder, "a.md")).read()
+    assert "with a GPU long" in open(os.path.join(folder, "b.md")).read()
 
 
 @test
