@@ -256,6 +256,8 @@ def records_are_drawn(folder):
     curves = xml.dom.minidom.parse(os.path.join(folder, "paper-loss.svg"))
     lines = [p for p in curves.getElementsByTagName("path") if p.getAttribute("fill") == "none"]
     assert len(lines) == 4, len(lines)  # two series, each a mean of two seeds, in two panels
+    bands = [p for p in curves.getElementsByTagName("path") if p.getAttribute("fill-opacity")]
+    assert len(bands) == 4, len(bands)
 
 
 @test

@@ -15,6 +15,7 @@ import html
 import json
 import math
 import os
+import statistics
 import sys
 
 WIDTH, HEIGHT = 400, 300
@@ -88,6 +89,11 @@ class Panel:
             f'd="{self.path(closed)}"/>'
         )
         self.legend.append((name, color))
+
+    def band(self, color, low, high):
+        self.marks.append(
+            f'<path fill="{color}" fill-opacity=".15" d="{self.path([*low, *reversed(high)])}"/>'
+        )
 
     def upright(self, x):
         self.marks.append(
@@ -195,23 +201,30 @@ def extrapolation(rows):
     return [panel]
 
 
+def over_seeds(group, key):
+    """Mean and standard deviation of one seed, at each look."""
+    looks = list(zip(*(row[key] for row in group)))
+    means = [statistics.fmean(look) for look in looks]
+    return means, [statistics.stdev(look) if len(look) > 1 else 0 for look in looks]
+
+
 def curves(rows):
-    """One panel for the mean speedup and one for the spread of zeta; the mean of the seeds."""
+    """One panel for the mean speedup and one for the spread of zeta; bands: the deviation of a seed."""
     series = collections.defaultdict(list)
     for row in rows:
         series[row["series"]].append(row)
     panels = []
     for key, title in (("mean", "Mean speedup of 300 draws"), ("spread", "Spread of zeta")):
-        means = {
-            name: [
-                sum(r[key][k] for r in group) / len(group) for k in range(len(group[0]["updates"]))
-            ]
-            for name, group in series.items()
-        }
+        figures = {name: over_seeds(group, key) for name, group in series.items()}
+        lows = {name: [m - d for m, d in zip(*f)] for name, f in figures.items()}
+        highs = {name: [m + d for m, d in zip(*f)] for name, f in figures.items()}
         xs = [x for row in rows for x in row["updates"]]
-        panel = Panel(title, "updates", xs, [y for m in means.values() for y in m])
-        for (name, mean), color in zip(means.items(), COLORS):
-            panel.line(name, color, list(zip(series[name][0]["updates"], mean)))
+        ys = [y for edge in (lows, highs) for values in edge.values() for y in values]
+        panel = Panel(title, "updates", xs, ys)
+        for (name, (mean, _)), color in zip(figures.items(), COLORS):
+            at = series[name][0]["updates"]
+            panel.band(color, list(zip(at, lows[name])), list(zip(at, highs[name])))
+            panel.line(name, color, list(zip(at, mean)))
         panels.append(panel)
     return panels
 
