@@ -256,6 +256,10 @@ def records_are_drawn(folder):
     curves = xml.dom.minidom.parse(os.path.join(folder, "paper-loss.svg"))
     lines = [p for p in curves.getElementsByTagName("path") if p.getAttribute("fill") == "none"]
     assert len(lines) == 4, len(lines)  # two series, each a mean of two seeds, in two panels
+    stepwise = [{**r, "stepwise": True} if r["kind"] == "run" else r for r in RECORDS]
+    record = put(folder, "s.jsonl", "".join(json.dumps(r) + "\n" for r in stepwise))
+    assert python(PICTURES, record, "-o", folder).returncode == 0
+    assert os.path.exists(os.path.join(folder, "paper-loss-stepwise.svg"))
     bands = [p for p in curves.getElementsByTagName("path") if p.getAttribute("fill-opacity")]
     assert len(bands) == 4, len(bands)
 

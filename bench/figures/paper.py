@@ -5,7 +5,8 @@
     bench/figures/paper.py paper.jsonl -o docs/images
 
 Files: paper-correlation.svg, paper-rewards.svg, paper-extrapolation.svg, paper-loss.svg and
-paper-temperature.svg; those whose data is in FILE. The pictures have the look of
+paper-temperature.svg; those whose data is in FILE. Models of the stepwise policy have pictures of
+their own, paper-loss-stepwise.svg and so on. The pictures have the look of
 `sked train -o curve.svg` (tools/cli/chart.c), which has lines only.
 """
 
@@ -254,8 +255,10 @@ def main():
     drawn = {name: draw(kinds[kind]) for name, (kind, draw) in pictures.items() if kinds[kind]}
     if not drawn:
         sys.exit(f"{a.record}: no figures in it (sked-bench paper --only figures --json FILE)")
+    suffix = "-stepwise" if any(run.get("stepwise") for run in kinds["run"]) else ""
     for name, panels in drawn.items():
-        write(os.path.join(a.output, f"paper-{name}.svg"), panels)
+        own = "" if name == "correlation" else suffix  # its schedules are the built-in model's
+        write(os.path.join(a.output, f"paper-{name}{own}.svg"), panels)
 
 
 if __name__ == "__main__":
