@@ -222,10 +222,11 @@ def curves(rows):
         xs = [x for row in rows for x in row["updates"]]
         ys = [y for edge in (lows, highs) for values in edge.values() for y in values]
         panel = Panel(title, "updates", xs, ys)
-        for (name, (mean, _)), color in zip(figures.items(), COLORS):
+        for name, color in zip(figures, COLORS):
             at = series[name][0]["updates"]
             panel.band(color, list(zip(at, lows[name])), list(zip(at, highs[name])))
-            panel.line(name, color, list(zip(at, mean)))
+        for (name, (mean, _)), color in zip(figures.items(), COLORS):
+            panel.line(name, color, list(zip(series[name][0]["updates"], mean)))
         panels.append(panel)
     return panels
 
