@@ -60,11 +60,11 @@ bench: all
 	build/sked-bench quality
 
 # Runs the commands that stand beside the figures of README.md and docs, and rewrites those figures: about half an hour on
-# two cores that nothing else uses; evidence-full the long ones (hours, some with a GPU).
+# two cores that nothing else uses; evidence-full the long ones (hours, some with a GPU, where nvcc is there).
 evidence: all
 	@scripts/evidence.py
 
-evidence-full: all
+evidence-full: all $(if $(wildcard $(CUDACXX)),cuda)
 	@scripts/evidence.py --full
 
 # The documentation as a site in build/site, and what its reader may expect of it.

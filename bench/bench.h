@@ -52,7 +52,7 @@ enum {
     X(updates, INT, "updates", "N", 0, 1, 1000000000, ON(paper),                                             \
       "updates of each model that a set trains; without it a few hundred, with --full 5,000 to 10,000")      \
     X(stepwise_updates, INT, "stepwise-updates", "N", 0, 1, 1000000000, ON(paper),                           \
-      "updates of stepwise models; without it as many as of the others")                                     \
+      "updates of stepwise models that begin from nothing; without it as many as of the others")             \
     X(train, TEXT, "train", "auto|only|never", "auto", 0, 0, ON(paper),                                      \
       "auto: the models that are missing; only: these and no rows; never: the models of --models, whatever " \
       "backend has trained them, with the updates that they have")                                           \

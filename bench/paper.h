@@ -51,23 +51,26 @@ void paper_record_end(paper_run *r);
 
 /*
  * Id, label, method, settings, candidates, schedules that one of its iterations builds (0: it ends by
- * itself), the learner that makes its model. A member of the one-shot pipeline is named by its method: what
- * the pipeline itself sets (random priorities of list, say) holds here, too.
+ * itself), the learner that makes its model.
  */
 #define PAPER_METHOD_LIST(X)                                                                                 \
     X(LIST, "list", "list", SETTINGS("priority=critical-path"), 1, 0, -1)                                    \
-    X(RANDOM_LIST, "random list", "list", SETTINGS(NULL), PAPER_DRAWS, 0, -1)                                \
+    X(RANDOM_LIST, "random list", "list", SETTINGS("priority=random"), PAPER_DRAWS, 0, -1)                   \
     X(BRKGA, "brkga", "brkga", SETTINGS(NULL), PAPER_DRAWS, PAPER_POPULATION, -1)                            \
     X(SEARCH, "search", "search", SETTINGS(NULL), PAPER_DRAWS, 1, -1)                                        \
-    X(BUILT_IN, "gflownet, built in", "gflownet", SETTINGS(NULL), PAPER_DRAWS, 0, -1)                        \
+    X(BUILT_IN, "gflownet, built in", "gflownet", SETTINGS("prior=true"), PAPER_DRAWS, 0, -1)                \
     X(PPO_ONCE, "ppo, encode-once", "gflownet", SETTINGS("prior=false", "temperature=0.25"), PAPER_DRAWS, 0, \
       PAPER_LEARNER_PPO_ONCE)                                                                                \
     X(PPO_STEPWISE, "ppo, stepwise", "gflownet", SETTINGS("prior=false", "temperature=0.25"), PAPER_DRAWS,   \
       0, PAPER_LEARNER_PPO_STEPWISE)                                                                         \
+    X(PPO_RULE, "ppo, rule + stepwise", "gflownet", SETTINGS("prior=false", "temperature=0.25"),             \
+      PAPER_DRAWS, 0, PAPER_LEARNER_PPO_RULE)                                                                \
     X(ONCE, "gflownet, encode-once", "gflownet", SETTINGS("prior=false", "temperature=0.005"), PAPER_DRAWS,  \
       0, PAPER_LEARNER_ONCE)                                                                                 \
     X(STEPWISE, "gflownet, stepwise", "gflownet", SETTINGS("prior=false", "temperature=0.005"), PAPER_DRAWS, \
-      0, PAPER_LEARNER_STEPWISE)
+      0, PAPER_LEARNER_STEPWISE)                                                                             \
+    X(RULE, "gflownet, rule + stepwise", "gflownet", SETTINGS("prior=false", "temperature=0.005"),           \
+      PAPER_DRAWS, 0, PAPER_LEARNER_RULE)
 enum {
 #define X(id, ...) PAPER_##id,
     PAPER_METHOD_LIST(X)
@@ -157,11 +160,13 @@ enum { PAPER_PUBLISHED = 4 };
 
 /* Id, name, policy, settings beside it (those of ppo: docs/training.md), range of temperatures it is trained
  * at. */
-#define PAPER_LEARNER_LIST(X)                                                                          \
-    X(PPO_ONCE, "ppo-once", "policy=encode-once", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25)      \
-    X(PPO_STEPWISE, "ppo-stepwise", "policy=stepwise", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25) \
-    X(ONCE, "encode-once", "policy=encode-once", SETTINGS("loss=variance"), 0.01, 1)                   \
-    X(STEPWISE, "stepwise", "policy=stepwise", SETTINGS("loss=variance"), 0.01, 1)
+#define PAPER_LEARNER_LIST(X)                                                                               \
+    X(PPO_ONCE, "ppo-once", "policy=encode-once", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25)           \
+    X(PPO_STEPWISE, "ppo-stepwise", "policy=stepwise", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25)      \
+    X(ONCE, "encode-once", "policy=encode-once", SETTINGS("loss=variance"), 0.01, 1)                        \
+    X(STEPWISE, "stepwise", "policy=stepwise", SETTINGS("loss=variance"), 0.01, 1)                          \
+    X(PPO_RULE, "ppo-rule", "policy=stepwise", SETTINGS("loss=ppo", "rate=0.003", "rule=list"), 0.25, 0.25) \
+    X(RULE, "rule", "policy=stepwise", SETTINGS("loss=variance", "rule=list"), 0.01, 1)
 enum {
 #define X(id, ...) PAPER_LEARNER_##id,
     PAPER_LEARNER_LIST(X)
@@ -186,7 +191,7 @@ typedef struct paper_pupil {
     const char *settings[PAPER_MOST_SETTINGS];
     double coldest, warmest; /* temperatures */
 } paper_pupil;
-/* As --updates or --stepwise-updates say, else of the training. */
+/* As --updates says, or --stepwise-updates for stepwise without a rule; else of the training. */
 int64_t paper_updates(const paper_run *r, const paper_training *t, const paper_pupil *who);
 /* Whether this run has its rows: encode-once always, stepwise with --full or --stepwise. */
 bool paper_pupil_on(const paper_run *r, const paper_pupil *who);
@@ -250,10 +255,17 @@ int paper_row_seeds(const paper_run *r, const paper_table *t, int method);
 sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, paper_table *t,
                         sked_error *err);
 void paper_progress(paper_table *t, int done, int count);
-/* The pipeline with one member. Its own target is the proxy: the others measure what it keeps. */
-sked_status paper_gather(const paper_run *r, const sked_problem *p, const paper_method *who,
-                         const paper_stage *stage, const char *model, int seed, sked_robust_result *out,
-                         sked_error *err);
+/* What a method makes of one problem; the stages pass it on. paper_pool_clear frees it. */
+typedef struct paper_pool {
+    sked_result made;
+    double seconds;
+} paper_pool;
+sked_status paper_make(const paper_run *r, const sked_problem *p, const paper_method *who, const char *model,
+                       int seed, paper_pool *out, sked_error *err);
+void paper_pool_clear(paper_pool *x);
+/* The pipeline, from these candidates on. Its target is the proxy: the others measure what it keeps. */
+sked_status paper_pass(const paper_run *r, const sked_problem *p, const paper_pool *from,
+                       const paper_stage *stage, int seed, sked_robust_result *out, sked_error *err);
 bool paper_skipped(const paper_run *r, int index);
 
 /* What the models of a table learn from; how->graphs points to path or spec. Table 1: and its graph. */

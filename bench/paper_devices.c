@@ -10,8 +10,9 @@
 
 typedef enum rule { OWN, AT_RANDOM, LAST_FREE, RULES } rule;
 static const char *const rule_names[RULES] = {"its own", "at random", "left idle the shortest"};
-static const int sources[] = {PAPER_LIST,     PAPER_RANDOM_LIST,  PAPER_BRKGA,   PAPER_ONCE,
-                              PAPER_PPO_ONCE, PAPER_PPO_STEPWISE, PAPER_STEPWISE};
+static const int sources[] = {PAPER_LIST,     PAPER_RANDOM_LIST, PAPER_BRKGA,
+                              PAPER_PPO_ONCE, PAPER_ONCE,        PAPER_PPO_STEPWISE,
+                              PAPER_STEPWISE, PAPER_PPO_RULE,    PAPER_RULE};
 enum { N_SOURCES = sizeof sources / sizeof *sources };
 
 /* Targets: bandwidth, latency. */
@@ -166,6 +167,7 @@ static sked_status add_method(const paper_run *r, lot *l, const sked_problem *p,
 {
     char model[PAPER_PATH] = "";
     const paper_method *who = &paper_methods[sources[k]];
+    paper_pool pool = {.made = {.size = sizeof pool.made}};
     sked_robust_result result = {.size = sizeof result};
     sked_status st = SKED_OK;
     if (who->learner >= 0) {
@@ -173,7 +175,9 @@ static sked_status add_method(const paper_run *r, lot *l, const sked_problem *p,
         st = paper_train(r, l->how, pupil, seed, paper_updates(r, l->how, pupil), NULL, model, err);
     }
     if (st == SKED_OK)
-        st = paper_gather(r, p, who, &paper_stages[0], who->learner < 0 ? NULL : model, seed, &result, err);
+        st = paper_make(r, p, who, who->learner < 0 ? NULL : model, seed, &pool, err);
+    if (st == SKED_OK)
+        st = paper_pass(r, p, &pool, &paper_stages[0], seed, &result, err);
     for (int how = 0; st == SKED_OK && how < RULES; how++) { /* own devices first: the others replace them */
         shares x;
         st = look(p, result.member[0], (rule)how, (uint64_t)r->a->seed + (uint64_t)seed, &x, err);
@@ -181,6 +185,7 @@ static sked_status add_method(const paper_run *r, lot *l, const sked_problem *p,
             add_shares(&l->sum[k][how], &x, 1);
     }
     sked_robust_result_clear(&result);
+    paper_pool_clear(&pool);
     return st;
 }
 

@@ -148,9 +148,21 @@ static void record_curve(paper_run *r, const struct ablation *x, int seed, const
     paper_record_end(r);
 }
 
+static double mean_of(const double *x, int n, double *deviation)
+{
+    double mean = 0, square = 0;
+    for (int i = 0; i < n; i++)
+        mean += x[i] / n;
+    for (int i = 0; i < n; i++)
+        square += (x[i] - mean) * (x[i] - mean);
+    *deviation = n > 1 ? sqrt(square / (n - 1)) : 0;
+    return mean;
+}
+
 static sked_status run_ablation(paper_run *r, const bench_graph *b, const struct ablation *x, sked_error *err)
 {
-    double updates[LOOKS], mean[3] = {0}; /* first and last look, last spread */
+    enum { FIRST, LAST, SPREAD, SHOWN }; /* first and last look, last spread */
+    double updates[LOOKS], shown[SHOWN][PAPER_MOST_SEEDS];
     look looks[LOOKS];
     sked_status st = SKED_OK;
     for (int s = 0; s < r->seeds && st == SKED_OK && !stop_requested; s++) {
@@ -158,13 +170,19 @@ static sked_status run_ablation(paper_run *r, const bench_graph *b, const struct
         if (st != SKED_OK || stop_requested)
             return st;
         record_curve(r, x, s, updates, looks);
-        mean[0] += looks[0].mean / r->seeds;
-        mean[1] += looks[LOOKS - 1].mean / r->seeds;
-        mean[2] += looks[LOOKS - 1].spread / r->seeds;
+        shown[FIRST][s] = looks[0].mean;
+        shown[LAST][s] = looks[LOOKS - 1].mean;
+        shown[SPREAD][s] = looks[LOOKS - 1].spread;
     }
-    if (!stop_requested)
-        printf("| %s | %s | %g | %.3f | %.3f | %.2f |\n", x->figure, x->series, x->drawn, mean[0], mean[1],
-               mean[2]);
+    if (st != SKED_OK || stop_requested)
+        return st;
+    printf("| %s | %s | %g |", x->figure, x->series, x->drawn);
+    for (int k = 0; k < SHOWN; k++) {
+        double deviation;
+        const double mean = mean_of(shown[k], r->seeds, &deviation);
+        printf(" %.*f ± %.*f |", k < SPREAD ? 3 : 2, mean, k < SPREAD ? 3 : 2, deviation);
+    }
+    printf("\n");
     fflush(stdout);
     return st;
 }

@@ -22,20 +22,55 @@ bool paper_is_gflownet(int method)
     return strncmp(paper_methods[method].label, "gflownet", strlen("gflownet")) == 0;
 }
 
-sked_status paper_gather(const paper_run *r, const sked_problem *p, const paper_method *who,
-                         const paper_stage *stage, const char *model, int seed, sked_robust_result *out,
-                         sked_error *err)
+static bool has_gpu(const char *method)
+{
+    const sked_method_info *info = sked_method_find(method);
+    return info != NULL && info->features & SKED_CAN_CUDA;
+}
+
+sked_status paper_make(const paper_run *r, const sked_problem *p, const paper_method *who, const char *model,
+                       int seed, paper_pool *out, sked_error *err)
+{
+    char file[PAPER_PATH + 10];
+    const char *settings[PAPER_MOST_SETTINGS + 1];
+    const double ops = fmax(sked_graph_op_count(p->graph), PAPER_EVALUATED_OPS), begin = sked_clock();
+    sked_run_options opt;
+    sked_run_options_init(&opt);
+    for (; opt.n_settings < PAPER_MOST_SETTINGS && who->settings[opt.n_settings] != NULL; opt.n_settings++)
+        settings[opt.n_settings] = who->settings[opt.n_settings];
+    if (model != NULL) {
+        snprintf(file, sizeof file, "model=%s", model);
+        settings[opt.n_settings++] = file;
+    }
+    opt.settings = settings;
+    opt.candidates = who->candidates;
+    opt.seed = (uint64_t)r->a->seed + (uint64_t)seed;
+    opt.threads = (int)r->a->threads;
+    opt.time_limit = INFINITY;
+    opt.stop = &stop_requested;
+    opt.backend = has_gpu(who->method) ? r->a->backend : "cpu";
+    if (who->evaluations > 0)
+        opt.iterations = (int64_t)ceil(PAPER_EVALUATIONS * PAPER_EVALUATED_OPS / ops / who->evaluations);
+    *out = (paper_pool){.made = {.size = sizeof out->made}};
+    const sked_status st = sked_method_run(who->method, p, &opt, &out->made, err);
+    out->seconds = sked_clock() - begin;
+    return st;
+}
+
+void paper_pool_clear(paper_pool *x)
+{
+    sked_result_clear(&x->made);
+    *x = (paper_pool){.made = {.size = sizeof x->made}};
+}
+
+sked_status paper_pass(const paper_run *r, const sked_problem *p, const paper_pool *from,
+                       const paper_stage *stage, int seed, sked_robust_result *out, sked_error *err)
 {
     sked_robust_options opt;
-    const double ops = fmax(sked_graph_op_count(p->graph), PAPER_EVALUATED_OPS);
     sked_robust_options_init(&opt);
     opt.one_shot = true;
-    opt.method = who->method;
-    opt.model = model;
-    opt.settings = who->settings;
-    while (opt.n_settings < PAPER_MOST_SETTINGS && who->settings[opt.n_settings] != NULL)
-        opt.n_settings++;
-    opt.candidates = who->candidates;
+    opt.given = (const sked_schedule *const *)from->made.schedule;
+    opt.n_given = from->made.count;
     opt.top = PAPER_TOP;
     opt.local = stage->local;
     opt.improve = stage->improve;
@@ -43,9 +78,6 @@ sked_status paper_gather(const paper_run *r, const sked_problem *p, const paper_
     opt.threads = (int)r->a->threads;
     opt.time_limit = INFINITY;
     opt.stop = &stop_requested;
-    opt.backend = r->a->backend;
-    if (who->evaluations > 0)
-        opt.iterations = (int64_t)ceil(PAPER_EVALUATIONS * PAPER_EVALUATED_OPS / ops / who->evaluations);
     return sked_robust(p, "proxy", &opt, out, err);
 }
 
@@ -91,18 +123,17 @@ static sked_status measure_diversity(const sked_problem *p, const sked_robust_me
     return st;
 }
 
-static sked_status run_one(const paper_run *r, const sked_problem *p, const paper_method *who,
-                           const paper_stage *stage, const char *model, int seed, paper_row *out,
-                           sked_error *err)
+static sked_status run_one(const paper_run *r, const sked_problem *p, const paper_pool *from,
+                           const paper_stage *stage, int seed, paper_row *out, sked_error *err)
 {
     sked_robust_result result = {.size = sizeof result};
     *out = (paper_row){0};
     const double begin = sked_clock();
-    sked_status st = paper_gather(r, p, who, stage, model, seed, &result, err);
+    sked_status st = paper_pass(r, p, from, stage, seed, &result, err);
     if (st != SKED_OK)
         return st;
     const sked_robust_member *m = result.member[0];
-    out->seconds = sked_clock() - begin;
+    out->seconds = from->seconds + sked_clock() - begin;
     out->candidates = m->count;
     out->figure[PAPER_top1] = m->proxy[0];
     for (int32_t k = 0; k < m->count; k++)
@@ -162,51 +193,81 @@ bool paper_skipped(const paper_run *r, int index)
     return index % r->a->sample != 0;
 }
 
-/* As an earlier run has left it in the results, or made now. */
-static sked_status make_row(paper_run *r, paper_table *t, const sked_problem *p, const char *graph,
-                            int method, int stage, int seed, paper_row *out, sked_error *err)
+/* What the method makes, unless *pool has it from an earlier stage. */
+static sked_status fill_pool(paper_run *r, paper_table *t, const sked_problem *p, int method, int seed,
+                             paper_pool *pool, sked_error *err)
 {
     const paper_method *who = &paper_methods[method];
-    const char *model = r->a->model;
-    paper_result x = {.trained = paper_row_updates(r, t, method)};
+    const char *model = method == PAPER_BUILT_IN ? r->a->model : NULL;
     sked_status st = SKED_OK;
+    if (pool->made.count > 0)
+        return SKED_OK;
+    if (who->learner >= 0)
+        st = paper_table_model(r, t, who->learner, seed, &model, err);
+    return st == SKED_OK ? paper_make(r, p, who, model, seed, pool, err) : st;
+}
+
+/* As an earlier run has left it in the results, or made now. */
+static sked_status make_row(paper_run *r, paper_table *t, const sked_problem *p, const char *graph,
+                            int method, int stage, int seed, paper_pool *pool, paper_row *out,
+                            sked_error *err)
+{
+    const int learner = paper_methods[method].learner;
+    paper_result x = {.trained = paper_row_updates(r, t, method)};
     paper_result_key(r, t->name, method, x.trained, seed, stage, graph, x.key);
     if (paper_results_find(r, &x)) {
         t->found++;
-    } else {
-        if (who->learner >= 0)
-            st = paper_table_model(r, t, who->learner, seed, &model, err);
-        if (st == SKED_OK)
-            st = run_one(r, p, who, &paper_stages[stage], model, seed, &x.row, err);
-        if (who->learner >= 0)
-            x.trained = t->trained[who->learner][seed];
-        if (st == SKED_OK && !stop_requested)
-            st = paper_results_add(r, &x, err);
+        *out = x.row;
+        return SKED_OK;
     }
+    sked_status st = fill_pool(r, t, p, method, seed, pool, err);
+    if (st == SKED_OK)
+        st = run_one(r, p, pool, &paper_stages[stage], seed, &x.row, err);
+    if (learner >= 0)
+        x.trained = t->trained[learner][seed];
+    if (st == SKED_OK && !stop_requested)
+        st = paper_results_add(r, &x, err);
     *out = x.row;
     return st;
+}
+
+/* One method with one seed: every stage passes on the same candidates. here: [PAPER_STAGES] */
+static sked_status run_stages(paper_run *r, paper_table *t, const sked_problem *p, const char *graph,
+                              int method, int seed, paper_cell *here, sked_error *err)
+{
+    paper_pool pool = {.made = {.size = sizeof pool.made}};
+    sked_status st = SKED_OK;
+    for (int stage = 0; stage < PAPER_STAGES && st == SKED_OK && !stop_requested; stage++)
+        st = make_row(r, t, p, graph, method, stage, seed, &pool, &here[stage].seed[seed], err);
+    paper_pool_clear(&pool);
+    return st;
+}
+
+static void add_cells(paper_table *t, paper_cell (*here)[PAPER_STAGES], int seeds)
+{
+    for (int method = 0; method < PAPER_METHODS; method++)
+        for (int stage = 0; stage < PAPER_STAGES; stage++)
+            for (int seed = 0; seed < seeds; seed++)
+                add_row(&t->sum[method][stage].seed[seed], &here[method][stage].seed[seed]);
 }
 
 sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, paper_table *t, sked_error *err)
 {
     static paper_cell here[PAPER_METHODS][PAPER_STAGES]; /* too large for a stack */
-    const int seeds = r->seeds, all = PAPER_METHODS * PAPER_STAGES * seeds;
+    const int all = PAPER_METHODS * r->seeds;
     sked_problem p;
     sked_problem_init(&p, g);
     p.devices = PAPER_DEVICES;
     for (int k = 0; k < all; k++) {
-        const int method = k / seeds / PAPER_STAGES, stage = k / seeds % PAPER_STAGES, seed = k % seeds;
+        const int method = k / r->seeds, seed = k % r->seeds;
         if (!paper_takes_part(r, t, method) || seed >= paper_row_seeds(r, t, method))
             continue;
-        const sked_status st =
-            make_row(r, t, &p, label, method, stage, seed, &here[method][stage].seed[seed], err);
+        const sked_status st = run_stages(r, t, &p, label, method, seed, here[method], err);
         if (stop_requested || st != SKED_OK)
             return stop_requested ? SKED_OK : st;
         show_progress(NULL, t->name, t->begin + t->width * (k + 1) / all, NAN, NAN);
     }
-    for (int k = 0; k < all; k++)
-        add_row(&t->sum[k / seeds / PAPER_STAGES][k / seeds % PAPER_STAGES].seed[k % seeds],
-                &here[k / seeds / PAPER_STAGES][k / seeds % PAPER_STAGES].seed[k % seeds]);
+    add_cells(t, here, r->seeds);
     t->graphs++;
     if (r->a->list) {
         printf("\n%s, %d ops\n\n", label, (int)sked_graph_op_count(g));

@@ -29,9 +29,18 @@ bool paper_pupil_on(const paper_run *r, const paper_pupil *who)
     return r->stepwise || !is_stepwise(who);
 }
 
+/* The paper's policy begins from nothing, all others as list scheduling. */
+static bool has_rule(const paper_pupil *who)
+{
+    for (int k = 0; k < PAPER_MOST_SETTINGS && who->settings[k] != NULL; k++)
+        if (strcmp(who->settings[k], "rule=list") == 0)
+            return true;
+    return false;
+}
+
 int64_t paper_updates(const paper_run *r, const paper_training *t, const paper_pupil *who)
 {
-    if (is_stepwise(who) && r->a->stepwise_updates > 0)
+    if (is_stepwise(who) && !has_rule(who) && r->a->stepwise_updates > 0)
         return r->a->stepwise_updates;
     return r->a->updates > 0 ? r->a->updates : t->updates[r->full];
 }

@@ -13,7 +13,7 @@ A block is
     <!-- /evidence -->
 
 or the same with `evidence-full`. The command runs in the folder of the project, build/ first on the
-PATH. Markdown replaces the block as it is (the command's headings become bold lines, so that the
+PATH, with --full build/cuda before it where that is built. Markdown replaces the block as it is (the command's headings become bold lines, so that the
 page keeps its own outline); other text goes into a code block. Where the command fails, or prints a
 line that begins with "skipped:", the block stays as it is; a failure ends the script with code 1
 after the other blocks have run.
@@ -84,11 +84,11 @@ def as_markdown(text: str) -> list[str]:
     return [line for i, line in enumerate(shown) if line or i == 0 or shown[i - 1]]
 
 
-def run(command: str, root: str, limit: float | None) -> tuple[str, str]:
+def run(command: str, root: str, limit: float | None, full: bool) -> tuple[str, str]:
     """What it printed, and why that does not count ("" where it does)."""
-    environment = dict(
-        os.environ, PATH=os.path.join(root, "build") + os.pathsep + os.environ["PATH"]
-    )
+    builds = [os.path.join(root, "build", "cuda")] if full else []
+    path = [*builds, os.path.join(root, "build"), os.environ["PATH"]]
+    environment = dict(os.environ, PATH=os.pathsep.join(path))
     child = subprocess.Popen(
         command,
         shell=True,
@@ -139,7 +139,7 @@ def renew(blocks: list[Block], root: str, limit: float | None) -> int:
     for command in dict.fromkeys(block.command for block in blocks):
         places = [block for block in blocks if block.command == command]
         begin = time.monotonic()
-        text, reason = run(command, root, limit)
+        text, reason = run(command, root, limit, places[0].full)
         seconds = f"{time.monotonic() - begin:.1f} s"
         for block in places:
             print(f"{block.path}:{block.line}: {command}: {reason or 'renewed'}, {seconds}", flush=True)

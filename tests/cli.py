@@ -899,13 +899,24 @@ def paper_suite_trains_in_several_processes(folder):
     assert all(p.returncode == 0 for p in pair) and not any("| list |" in text for text in shown), shown
     alone = os.path.join(folder, "alone")
     expect(bench(*base, alone, "--train", "only"), 0)
-    assert sorted(os.listdir(models)) == sorted(os.listdir(alone)) and len(os.listdir(alone)) == 4, os.listdir(models)
+    assert sorted(os.listdir(models)) == sorted(os.listdir(alone)) and len(os.listdir(alone)) == 6, os.listdir(models)
     for name in os.listdir(alone):  # whoever trained it: the same bytes
         assert open(os.path.join(models, name), "rb").read() == open(os.path.join(alone, name), "rb").read(), name
     base[base.index("--seeds") + 1] = 2  # of which the second has no models; trained on the CPU, drawn anywhere
     shown = expect(bench(*base, models, "--train", "never", "--backend", "auto"), 0).stdout
     assert "\n| gflownet, stepwise (1 seed) | as made | 1 |" in shown and "\n| ppo, encode-once (1 seed) | local | 3 |" in shown, shown
+    assert "\n| gflownet, rule + stepwise (1 seed) | as made | 3 |" in shown, shown  # it has a start, as encode-once
     assert "\n| random list | as made |" in shown and "2 seed(s)" in shown, shown
+
+
+@test
+def paper_suite_runs_what_the_pages_say(folder):
+    listed = subprocess.run([sys.executable, "scripts/evidence.py", "--list"], stdout=subprocess.PIPE, text=True, check=True, cwd=SOURCE).stdout
+    commands = re.findall(r": sked-bench (paper .*?)(?: &&|$)", listed, flags=re.M)
+    assert len(commands) > 4, listed
+    for command in commands:  # the words are read, then the set is refused before anything runs
+        words = re.sub(r" --only \S+", "", command).split()
+        expect(bench(*words, "--only", "nothing"), 2, "the sets of this suite are")
 
 
 @test

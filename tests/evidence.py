@@ -119,6 +119,12 @@ def programs_of_the_build_come_first(folder):
     put(folder, "a.md", block("sked-bench paper"))
     assert python(EVIDENCE, "--root", folder).returncode == 0
     assert "ours paper" in open(os.path.join(folder, "a.md")).read()
+    os.chmod(put(folder, "build/cuda/sked-bench", "#!/bin/sh\necho with a GPU $1\n"), 0o755)
+    put(folder, "b.md", block("sked-bench long", kind="evidence-full"))
+    assert python(EVIDENCE, "--root", folder).returncode == 0  # the short ones stay on the CPU
+    assert python(EVIDENCE, "--root", folder, "--full").returncode == 0
+    assert "ours paper" in open(os.path.join(folder, "a.md")).read()
+    assert "with a GPU long" in open(os.path.join(folder, "b.md")).read()
 
 
 @test
@@ -250,6 +256,12 @@ def records_are_drawn(folder):
     curves = xml.dom.minidom.parse(os.path.join(folder, "paper-loss.svg"))
     lines = [p for p in curves.getElementsByTagName("path") if p.getAttribute("fill") == "none"]
     assert len(lines) == 4, len(lines)  # two series, each a mean of two seeds, in two panels
+    stepwise = [{**r, "stepwise": True} if r["kind"] == "run" else r for r in RECORDS]
+    record = put(folder, "s.jsonl", "".join(json.dumps(r) + "\n" for r in stepwise))
+    assert python(PICTURES, record, "-o", folder).returncode == 0
+    assert os.path.exists(os.path.join(folder, "paper-loss-stepwise.svg"))
+    bands = [p for p in curves.getElementsByTagName("path") if p.getAttribute("fill-opacity")]
+    assert len(bands) == 4, len(bands)
 
 
 @test

@@ -318,6 +318,30 @@ static sked_status act_robust(const void *data, sked_error *err)
     return st;
 }
 
+typedef struct given_case {
+    const sked_problem *problem;
+    const sked_schedule *candidates[2];
+} given_case;
+
+/* data: a given_case. */
+static sked_status act_given(const void *data, sked_error *err)
+{
+    const given_case *c = data;
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r, .count = -7};
+    sked_robust_options_init(&opt);
+    opt.one_shot = true;
+    opt.given = c->candidates;
+    opt.n_given = 2;
+    opt.time_limit = INFINITY;
+    const sked_status st = sked_robust(c->problem, "noisy", &opt, &r, err);
+    if (st == SKED_OK)
+        sked_robust_result_clear(&r);
+    else
+        assert_int_equal(r.count, -7);
+    return st;
+}
+
 static sked_status measure(void *data, const sked_schedule *s, double *time, double *start, double *finish,
                            sked_error *err)
 {
@@ -888,6 +912,7 @@ static void loops(void **state)
     const double unlimited = INFINITY;
     sked_graph *g = NULL;
     sked_problem p;
+    sked_result made = {.size = sizeof made};
     OK(build(9, &g, err));
     sked_problem_init(&p, g);
     p.capacity = &unlimited;
@@ -897,6 +922,10 @@ static void loops(void **state)
     p.devices = 2;
     fail_everywhere("robust", act_robust, &p);
     fail_everywhere("robust with a function", act_callback, &p);
+    OK(sked_method_run("list", &p, NULL, &made, err));
+    const given_case given = {&p, {made.schedule[0], made.schedule[0]}};
+    fail_everywhere("robust with given candidates", act_given, &given);
+    sked_result_clear(&made);
     fail_often("loop", act_loop, &p, CASES(400));
     p.latency = 1;
     fail_everywhere("recording", act_record, &p);

@@ -158,6 +158,53 @@ static void every_member(void **state)
     sked_graph_destroy(g);
 }
 
+/* The stages do the same with candidates that were made before as with those that the method makes. */
+static void given_candidates(void **state)
+{
+    (void)state;
+    const char *settings[] = {"priority=random"};
+    sked_graph *g = generate(40, "int:1,9");
+    const sked_problem p = on_devices(g, 3), other = on_devices(g, 2);
+    listener l = {0};
+    sked_run_options run;
+    sked_result made = {.size = sizeof made};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r}, again = {.size = sizeof again};
+    sked_run_options_init(&run);
+    run.settings = settings;
+    run.n_settings = 1;
+    run.candidates = 12;
+    OK(sked_method_run("list", &p, &run, &made, err));
+    options_of(&opt, &l);
+    opt.method = "list";
+    opt.improve = 3;
+    OK(sked_robust(&p, "noisy", &opt, &r, err));
+    opt.given = (const sked_schedule *const *)made.schedule;
+    opt.n_given = made.count;
+    OK(sked_robust(&p, "noisy", &opt, &again, err));
+    check_result(&p, "noisy", &again);
+    assert_int_equal(again.member[0]->asked, made.count);
+    assert_int_equal(again.member[0]->count, r.member[0]->count);
+    assert_memory_equal(again.member[0]->target, r.member[0]->target,
+                        (size_t)r.member[0]->count * sizeof *r.member[0]->target);
+    sked_robust_result_clear(&again);
+    opt.method = NULL;
+    opt.n_given = 1;
+    OK(sked_robust(&p, "noisy", &opt, &again, err));
+    assert_true(again.count == 1 && again.member[0]->count == 1);
+    assert_string_equal(again.member[0]->label, "given");
+    sked_robust_result_clear(&again);
+    FAILS(SKED_ERR_INVALID, "candidate 0 of those given", sked_robust(&other, "noisy", &opt, &again, err));
+    opt.n_given = 0;
+    FAILS(SKED_ERR_ARGUMENT, "one at least", sked_robust(&p, "noisy", &opt, &again, err));
+    opt.n_given = 1;
+    opt.one_shot = false;
+    FAILS(SKED_ERR_ARGUMENT, "for one-shot", sked_robust(&p, "noisy", &opt, &again, err));
+    sked_robust_result_clear(&r);
+    sked_result_clear(&made);
+    sked_graph_destroy(g);
+}
+
 /* Members that cannot take devices without a link are left out with a warning; asked for alone, they are
  * refused. */
 static void members_on_machines(void **state)
@@ -703,6 +750,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member),
+        cmocka_unit_test(given_candidates),
         cmocka_unit_test(members_on_machines),
         cmocka_unit_test(one_member),
         cmocka_unit_test(every_member_passes_the_stages),

@@ -5,7 +5,8 @@
     bench/figures/paper.py paper.jsonl -o docs/images
 
 Files: paper-correlation.svg, paper-rewards.svg, paper-extrapolation.svg, paper-loss.svg and
-paper-temperature.svg; those whose data is in FILE. The pictures have the look of
+paper-temperature.svg; those whose data is in FILE. Models of the stepwise policy have pictures of
+their own, paper-loss-stepwise.svg and so on. The pictures have the look of
 `sked train -o curve.svg` (tools/cli/chart.c), which has lines only.
 """
 
@@ -15,6 +16,7 @@ import html
 import json
 import math
 import os
+import statistics
 import sys
 
 WIDTH, HEIGHT = 400, 300
@@ -88,6 +90,11 @@ class Panel:
             f'd="{self.path(closed)}"/>'
         )
         self.legend.append((name, color))
+
+    def band(self, color, low, high):
+        self.marks.append(
+            f'<path fill="{color}" fill-opacity=".15" d="{self.path([*low, *reversed(high)])}"/>'
+        )
 
     def upright(self, x):
         self.marks.append(
@@ -195,22 +202,30 @@ def extrapolation(rows):
     return [panel]
 
 
+def over_seeds(group, key):
+    """Mean and standard deviation of one seed, at each look."""
+    looks = list(zip(*(row[key] for row in group)))
+    means = [statistics.fmean(look) for look in looks]
+    return means, [statistics.stdev(look) if len(look) > 1 else 0 for look in looks]
+
+
 def curves(rows):
-    """One panel for the mean speedup and one for the spread of zeta; the mean of the seeds."""
+    """One panel for the mean speedup and one for the spread of zeta; bands: the deviation of a seed."""
     series = collections.defaultdict(list)
     for row in rows:
         series[row["series"]].append(row)
     panels = []
     for key, title in (("mean", "Mean speedup of 300 draws"), ("spread", "Spread of zeta")):
-        means = {
-            name: [
-                sum(r[key][k] for r in group) / len(group) for k in range(len(group[0]["updates"]))
-            ]
-            for name, group in series.items()
-        }
+        figures = {name: over_seeds(group, key) for name, group in series.items()}
+        lows = {name: [m - d for m, d in zip(*f)] for name, f in figures.items()}
+        highs = {name: [m + d for m, d in zip(*f)] for name, f in figures.items()}
         xs = [x for row in rows for x in row["updates"]]
-        panel = Panel(title, "updates", xs, [y for m in means.values() for y in m])
-        for (name, mean), color in zip(means.items(), COLORS):
+        ys = [y for edge in (lows, highs) for values in edge.values() for y in values]
+        panel = Panel(title, "updates", xs, ys)
+        for name, color in zip(figures, COLORS):
+            at = series[name][0]["updates"]
+            panel.band(color, list(zip(at, lows[name])), list(zip(at, highs[name])))
+        for (name, (mean, _)), color in zip(figures.items(), COLORS):
             panel.line(name, color, list(zip(series[name][0]["updates"], mean)))
         panels.append(panel)
     return panels
@@ -241,8 +256,10 @@ def main():
     drawn = {name: draw(kinds[kind]) for name, (kind, draw) in pictures.items() if kinds[kind]}
     if not drawn:
         sys.exit(f"{a.record}: no figures in it (sked-bench paper --only figures --json FILE)")
+    suffix = "-stepwise" if any(run.get("stepwise") for run in kinds["run"]) else ""
     for name, panels in drawn.items():
-        write(os.path.join(a.output, f"paper-{name}.svg"), panels)
+        own = "" if name == "correlation" else suffix  # its schedules are the built-in model's
+        write(os.path.join(a.output, f"paper-{name}{own}.svg"), panels)
 
 
 if __name__ == "__main__":

@@ -1007,6 +1007,9 @@ typedef struct sked_robust_options {
     sked_measure_fn measure; /* measures, on the thread that made the call; `target` is then no spec but its
                                 name in the result. NULL: the target does */
     void *measure_data;
+    const sked_schedule *const *given; /* one-shot: candidates made before, valid ones of the problem, in
+                                          place of those that `method` would make; NULL: it makes them */
+    int32_t n_given;
 } sked_robust_options;
 SKED_API void sked_robust_options_init_sized(sked_robust_options *opt, size_t size);
 SKED_INIT_INPUT(sked_robust_options)

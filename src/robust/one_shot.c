@@ -32,9 +32,13 @@ static const entrant entrants[] = {
 };
 enum { n_entrants = sizeof entrants / sizeof *entrants };
 
-/* All of them, or the one asked for: as it stands in the table where it gives candidates there. */
-static int choose(const char *method, entrant *out)
+/*
+ * All of them, or the one asked for: as it stands in the table where it gives candidates there. Candidates
+ * that are given are one member.
+ */
+static int choose(const sked_robust_options *opt, entrant *out)
 {
+    const char *method = opt->method == NULL && opt->given != NULL ? "given" : opt->method;
     memcpy(out, entrants, sizeof entrants);
     if (method == NULL)
         return n_entrants;
@@ -89,6 +93,24 @@ static sked_status list_settings(const pipeline *l, const entrant *who, const ch
     *out = list;
     *count = n;
     return SKED_OK;
+}
+
+/* m->count grows as they come: what is there is whole when one of them is refused. */
+static sked_status copy_given(const pipeline *l, sked_robust_member *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_robust_options *opt = l->opt;
+    SKED_TRY(sked_problem_bound(l->problem, &m->lower_bound, NULL, err));
+    SKED_NEW(m->schedule, opt->n_given);
+    for (int32_t k = 0; k < opt->n_given; k++) {
+        sked_error why = {0};
+        if ((st = sked_schedule_validate(l->problem, opt->given[k], &why)) != SKED_OK)
+            return sked_i_fail(err, st, "candidate %d of those given: %s", (int)k, why.message);
+        SKED_TRY(sked_schedule_clone(opt->given[k], &m->schedule[k], err));
+        m->count = k + 1;
+    }
+cleanup:
+    return st;
 }
 
 static sked_status gather(const pipeline *l, const entrant *who, sked_robust_member *m, sked_error *err)
@@ -335,10 +357,10 @@ static sked_status run_member(pipeline *l, const entrant *who, sked_robust_membe
     sked_status st = SKED_OK;
     const double begin = sked_clock();
     snprintf(m->label, sizeof m->label, "%s", who->label);
-    m->asked = who->many ? l->opt->candidates : 1;
+    m->asked = l->opt->given != NULL ? l->opt->n_given : who->many ? l->opt->candidates : 1;
     m->best = -1;
     m->time = INFINITY;
-    SKED_TRY(gather(l, who, m, err));
+    SKED_TRY(l->opt->given != NULL ? copy_given(l, m, err) : gather(l, who, m, err));
     SKED_TRY(refine(l, m, begin + l->share, err));
     SKED_TRY(measure_proxy(l, m, err));
     SKED_TRY(measure_target(l, m, err));
@@ -425,7 +447,7 @@ static double share_time(double seconds, const entrant *who, int count)
 sked_status sked_i_robust_one_shot(const sked_i_robust_run *run, sked_robust_result *r, sked_error *err)
 {
     entrant who[n_entrants];
-    const int count = choose(run->opt->method, who);
+    const int count = choose(run->opt, who);
     pipeline l = {.run = run, .problem = run->problem, .opt = run->opt, .target = run->target, .result = r};
     if (run->opt->improve < 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "rounds of improvement are 0 or more");

@@ -98,6 +98,8 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
     if (opt->candidates < 1 || opt->top < 1 || opt->threads < 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "robust scheduling needs a candidate, one to measure and a thread at least");
+    if (opt->given != NULL && (!opt->one_shot || opt->n_given < 1))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "given candidates are for one-shot, one at least");
     SKED_TRY(open_target(&run, target, err));
     if ((r.target = sked_i_strdup(target)) == NULL)
         SKED_TRY(sked_i_no_memory(err));
