@@ -371,16 +371,23 @@ __device__ static inline void step_tile_mlp(const step_work &w, const step_tiled
     }
 }
 
+/* Rows of mean 0 and deviation 1, kept for the gradient with their scales. */
+__device__ static inline void step_tile_keep_unit(const step_tiled &u, int scale_at, int kept_at,
+                                                  const float (&x)[TILE_DIM][8], step_tile (&unit)[TILE_DIM])
+{
+    const float2 scale = step_tile_unit(x, unit);
+    u.keep_scale(scale_at, scale.x, scale.y);
+#pragma unroll
+    for (int j = 0; j < TILE_DIM; j++)
+        u.keep(kept_at + j, unit[j]);
+}
+
 /* The first half of a layer: what other warps need of these rows. */
 __device__ static inline void step_tile_offer(const step_work &w, const step_tiled &u, int layer,
                                               const float (&x)[TILE_DIM][8])
 {
     step_tile unit[TILE_DIM];
-    const float2 scale = step_tile_unit(x, unit);
-    u.keep_scale(layer * SCALE_LAYER + SCALE_UNIT1, scale.x, scale.y);
-#pragma unroll
-    for (int j = 0; j < TILE_DIM; j++)
-        u.keep(layer * KEPT_LAYER + KEPT_UNIT1 + j, unit[j]);
+    step_tile_keep_unit(u, layer * SCALE_LAYER + SCALE_UNIT1, layer * KEPT_LAYER + KEPT_UNIT1, x, unit);
     step_tile_project(w, u, layer, unit);
 }
 
@@ -389,11 +396,7 @@ __device__ static inline void step_tile_refine(const step_work &w, const step_ti
                                                float (&x)[TILE_DIM][8])
 {
     step_tile unit[TILE_DIM];
-    const float2 scale = step_tile_unit(x, unit);
-    u.keep_scale(layer * SCALE_LAYER + SCALE_UNIT2, scale.x, scale.y);
-#pragma unroll
-    for (int j = 0; j < TILE_DIM; j++)
-        u.keep(layer * KEPT_LAYER + KEPT_UNIT2 + j, unit[j]);
+    step_tile_keep_unit(u, layer * SCALE_LAYER + SCALE_UNIT2, layer * KEPT_LAYER + KEPT_UNIT2, x, unit);
     step_tile_mlp(w, u, layer, unit, x);
 }
 
@@ -484,11 +487,7 @@ __device__ static inline void step_tile_heads(const step_work &w, const step_til
 {
     const int at = w.z.layers * KEPT_LAYER;
     step_tile unit[TILE_DIM], hidden[TILE_WIDTH];
-    const float2 scale = step_tile_unit(x, unit);
-    u.keep_scale(w.z.layers * SCALE_LAYER, scale.x, scale.y);
-#pragma unroll
-    for (int j = 0; j < TILE_DIM; j++)
-        u.keep(at + KEPT_TOP + j, unit[j]);
+    step_tile_keep_unit(u, w.z.layers * SCALE_LAYER, at + KEPT_TOP, x, unit);
     step_tile_hidden(w, u, step_head_matrix(w, STEP_FORWARD1), unit, at + KEPT_FORWARD, hidden);
     step_tile_slots(w, u, hidden);
     if (!w.z.learned)

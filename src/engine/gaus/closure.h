@@ -2,6 +2,8 @@
  * The set of nodes of largest gain that is closed under implications (project selection; Picard 1976), by a
  * minimum cut: nodes of positive gain are sources, those of negative gain drains, implications have no
  * capacity limit. Dinic's algorithm; networks here have some thousand nodes, and paths are short.
+ * (problem/live_cut.h has the flow of a whole graph at moments, on a network that is never built, and leaves
+ * no cut.)
  */
 #ifndef SKED_ENGINE_GAUS_CLOSURE_H
 #define SKED_ENGINE_GAUS_CLOSURE_H

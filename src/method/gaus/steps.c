@@ -398,18 +398,24 @@ static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
     return st;
 }
 
-/* Means alone for half of the time, then Gaussians; without these for half more, at the cost of the polish,
- * which finds little then. */
+/*
+ * Of an item's time, that of the means. Gaussians follow in the other half. Without them the means take half
+ * more, at the cost of the polish, which finds little then; moves of regions find much.
+ */
+static double means_share(const sked_i_gaus_task *t)
+{
+    if (!t->item->means_only)
+        return 0.5;
+    return moves_regions(t->rounds) ? 1 : 1.5;
+}
+
 static sked_status descend(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
     const bool only = t->item->means_only;
     const double now = sked_clock(), deadline = t->limit.deadline;
     if (t->limit.paced)
-        t->limit.deadline = fmin(t->rounds->run->limit.deadline, now + (!only                      ? 0.5
-                                                                        : moves_regions(t->rounds) ? 1
-                                                                                                   : 1.5) *
-                                                                           (deadline - now));
+        t->limit.deadline = fmin(t->rounds->run->limit.deadline, now + means_share(t) * (deadline - now));
     const sked_status st = descend_means(t, err);
     t->limit.deadline = deadline;
     if (st != SKED_OK || only)
