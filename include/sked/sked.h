@@ -256,7 +256,7 @@ typedef struct sked_graph_info {
     bool integral; /* every number is an integer below 2^53 */
 } sked_graph_info;
 SKED_INIT_OUTPUT(sked_graph_info)
-/* O(ops + edges), and reduction and exact width where they stay within a second or so (docs/graph.md). */
+/* O(ops + edges), and reduction and exact width where they stay within a second or so (docs/problem.md). */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out,
                                                          sked_error *err);
 
