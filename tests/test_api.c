@@ -133,7 +133,7 @@ static void earlier_callers(void **state)
     opt.start = (const sked_schedule *)(uintptr_t)8;
     opt.stop = (const volatile sig_atomic_t *)(uintptr_t)8;
     opt.progress = (sked_progress_fn)(uintptr_t)8;
-    opt.record = (const char *)(uintptr_t)8;
+    opt.backend = (const char *)(uintptr_t)8;
     OK(sked_problem_check(&p, err));
     OK(sked_method_run("list", &p, &opt, &r, err));
     assert_true(r.value == 8);
@@ -262,52 +262,6 @@ static void null_options_are_presets(void **state)
     sked_graph_destroy(b);
 }
 
-/* ------------------------------------------------------------------ recordings */
-
-static void recordings(void **state)
-{
-    (void)state;
-    const char *lines = SKED_BINARY_DIR "/test_api.jsonl", *settings[] = {"steps=20"};
-    sked_graph *g = NULL;
-    sked_generate_options how = {.size = sizeof how, .nodes = 40, .bytes = "int:1,5"};
-    OK(sked_graph_generate("layered", &how, &g, err));
-    sked_problem p = problem_of(g);
-    sked_run_options opt;
-    sked_result r = {.size = sizeof r};
-    sked_run_options_init(&opt);
-    p.devices = 3;
-    p.bandwidth = 1;
-    opt.time_limit = INFINITY;
-    opt.iterations = 1;
-    opt.settings = settings;
-    opt.n_settings = 1;
-    opt.record = lines;
-    remove(lines);
-    OK(sked_method_run("gaus", &p, &opt, &r, err));
-    assert_true(r.recorded);
-    FILE *f = fopen(lines, "r");
-    assert_non_null(f);
-    int count = 0;
-    for (int c; (c = fgetc(f)) != EOF;)
-        count += c == '\n';
-    fclose(f);
-    assert_int_equal(count, 21); /* the ops, then the steps */
-    sked_result_clear(&r);
-    opt.record = NULL;
-    OK(sked_method_run("gaus", &p, &opt, &r, err));
-    assert_false(r.recorded);
-    sked_result_clear(&r);
-    opt.record = "x.png";
-    FAILS(SKED_ERR_ARGUMENT, ".jsonl or .svg", sked_method_run("gaus", &p, &opt, &r, err));
-    opt.record = "no/such/folder/x.svg";
-    FAILS(SKED_ERR_IO, "x.svg", sked_method_run("gaus", &p, &opt, &r, err));
-    opt.record = lines;
-    opt.n_settings = 0;
-    FAILS(SKED_ERR_UNSUPPORTED, "recording", sked_method_run("list", &p, &opt, &r, err));
-    remove(lines);
-    sked_graph_destroy(g);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,7 +273,6 @@ int main(void)
         cmocka_unit_test(never_initialised),
         cmocka_unit_test(fixed_structs),
         cmocka_unit_test(null_options_are_presets),
-        cmocka_unit_test(recordings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

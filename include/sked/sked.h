@@ -684,7 +684,6 @@ SKED_API SKED_MUST_CHECK sked_status sked_simulator_batch(const sked_simulator *
     X(CANDIDATES, 7, "several different schedules")              \
     X(ANYTIME, 8, "improves until the time limit")               \
     X(EXACT, 9, "proves optimality")                             \
-    X(RECORD, 10, "a recording of its descent")                  \
     X(MACHINES, 11, "unequal devices and links")                 \
     X(LIMITS, 12, "memory limits")                               \
     X(CUDA, 13, "the cuda backend")                              \
@@ -727,8 +726,6 @@ typedef struct sked_run_options {
     const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the incumbent */
     sked_progress_fn progress;
     void *progress_data;
-    const char
-        *record; /* file that gets the course of the search, .jsonl or .svg (SKED_CAN_RECORD); or NULL */
     const char *backend; /* "cpu", "cuda" (SKED_CAN_CUDA) or "auto": a GPU where there is one and it is
                             quicker. NULL: auto */
     bool together;       /* every rank makes this call: incumbents are exchanged (sked_dist_best ends it) */
@@ -768,7 +765,6 @@ typedef struct sked_result {
     double seconds;            /* whole run: bounds, method, validation */
     double build_seconds;      /* the method alone, without judging what it offered */
     char note[200];            /* what a user may want to know; "" */
-    bool recorded;             /* the file of options.record was written: there was something to record */
     int32_t n_statistics;
     sked_statistic **statistics; /* [n_statistics] what ran, how often, how long, what it gained */
     int32_t n_curve;

@@ -10,13 +10,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* A run of gradient steps that the backend has not finished, or that nobody has looked at. */
-typedef struct flight {
-    int32_t first; /* its first step */
-    bool restart;  /* it began at the incumbent */
-    bool harvest;  /* its means are to be legalised */
-} flight;
-
 /* What a loop over the steps of one descent keeps. */
 typedef struct descent {
     sked_i_gaus_legaliser *l;
@@ -27,13 +20,13 @@ typedef struct descent {
     sked_i_gaus_bounds bounds;
     double *mu, *sigma;        /* [n] the point after the last run that was waited for */
     double *dmu;               /* [n] at the start */
-    double *mean, *deviation;  /* [n] the point before that run, for who watches; NULL: nobody does */
     double *tau;               /* [steps of a run * (profiles + 1)] */
     sked_i_gaus_step *planned; /* [steps of a run] */
     int32_t most;              /* steps of the next run at most */
     double peak;               /* of the start: the scale of tau */
     sked_i_gaus_terms terms;
-    flight flights[SKED_I_GAUS_FLIGHT]; /* the oldest first */
+    bool
+        harvests[SKED_I_GAUS_FLIGHT]; /* per run under way, the oldest first: its means are to be legalised */
     int under_way;
     int32_t all, stretch; /* steps altogether; between returns to the incumbent */
     int32_t every;        /* steps between legalisations */
@@ -45,7 +38,7 @@ typedef struct descent {
 } descent;
 
 /*
- * Steps of a run: who watches sees every one, and the CPU hears limits after every one. On a GPU limits are
+ * Steps of a run: the CPU hears limits after every one. On a GPU limits are
  * heard after the runs under way, while other descents take their turns: some 20 ms a run.
  */
 enum {
@@ -54,11 +47,6 @@ enum {
     large = 20000 /* ops from which runs are short until the pace is known */
 };
 static const double run_seconds = 0.02;
-
-static bool runs_beside(const descent *d)
-{
-    return d->backend->beside && d->tuning->record == NULL;
-}
 
 static sked_status open_descent(descent *d, sked_error *err)
 {
@@ -69,17 +57,13 @@ static sked_status open_descent(descent *d, sked_error *err)
         SKED_TRY(sked_i_backend_find("cpu", &backend, err));
     d->backend = backend->gaus_descent;
     d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma, d->limit};
-    d->most = !runs_beside(d) ? 1 : d->m->n > large ? short_run : long_run;
-    const int64_t longest = runs_beside(d) ? long_run : 1;
+    d->most = !d->backend->beside ? 1 : d->m->n > large ? short_run : long_run;
+    const int64_t longest = d->backend->beside ? long_run : 1;
     SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->sigma, n);
     SKED_NEW(d->dmu, n);
     SKED_NEW(d->tau, longest * rows);
     SKED_NEW(d->planned, longest);
-    if (d->tuning->record != NULL) {
-        SKED_NEW(d->mean, n);
-        SKED_NEW(d->deviation, n);
-    }
 cleanup:
     return st;
 }
@@ -90,8 +74,6 @@ static void close_descent(descent *d)
         d->backend->destroy(d->steps);
     free(d->sigma);
     free(d->dmu);
-    free(d->mean);
-    free(d->deviation);
     free(d->tau);
     free(d->planned);
 }
@@ -191,21 +173,6 @@ static sked_status prepare(descent *d, sked_error *err)
     return d->backend->place(d->steps, d->mu, d->sigma, err);
 }
 
-static void record(const descent *d, const flight *f, const sked_i_gaus_value *value)
-{
-    const bool rules_only = d->m->p->objective == SKED_OBJECTIVE_MAKESPAN; /* the horizon stands for it */
-    d->tuning->record(d->tuning->record_data,
-                      &(sked_i_gaus_iterate){
-                          .number = f->first,
-                          .restart = f->restart,
-                          .objective = rules_only ? NAN : value->peak + d->terms.alpha * value->communication,
-                          .best = d->best->value,
-                          .violation = value->violation,
-                          .ops = d->m->n,
-                          .mean = d->mean,
-                          .deviation = d->deviation});
-}
-
 /* ------------------------------------------------------------------ runs of steps */
 
 /* Steps from k to where the descent looks up: a legalisation, a return, the end, or `mark`. */
@@ -220,7 +187,7 @@ static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
 }
 
 /* Starts the steps k to k + count - 1. */
-static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart, sked_error *err)
+static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *err)
 {
     const int64_t rows = d->m->profiles + 1;
     const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->tuning, d->backend->beside, d->all);
@@ -233,8 +200,7 @@ static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart,
                                            .raise = raise};
         set_tau(d, progress, d->tau + j * rows);
     }
-    d->flights[d->under_way++] =
-        (flight){.first = k, .restart = restart, .harvest = (k + count) % d->every == 0};
+    d->harvests[d->under_way++] = (k + count) % d->every == 0;
     if (d->tuning->steps != NULL)
         *d->tuning->steps += count;
     return d->backend->run(d->steps, d->planned, count, err);
@@ -256,19 +222,13 @@ static void harvest(descent *d)
 static sked_status settle(descent *d, sked_error *err)
 {
     sked_i_gaus_value value;
-    const flight f = d->flights[0];
-    if (d->mean != NULL) {
-        memcpy(d->mean, d->mu, (size_t)d->m->n * sizeof *d->mean);
-        memcpy(d->deviation, d->sigma, (size_t)d->m->n * sizeof *d->deviation);
-    }
+    const bool look = d->harvests[0];
     d->under_way--;
-    memmove(d->flights, d->flights + 1, (size_t)d->under_way * sizeof *d->flights);
+    memmove(d->harvests, d->harvests + 1, (size_t)d->under_way * sizeof *d->harvests);
     const sked_status st = d->backend->wait(d->steps, d->mu, d->sigma, &value, err);
     if (st != SKED_OK)
         return st;
-    if (d->mean != NULL)
-        record(d, &f, &value);
-    if (f.harvest)
+    if (look)
         harvest(d);
     return SKED_OK;
 }
@@ -304,7 +264,7 @@ static void set_length(descent *d, int32_t all)
 static sked_status descend(descent *d, sked_error *err)
 {
     const sked_i_gaus_tuning *t = d->tuning;
-    const bool beside = runs_beside(d);
+    const bool beside = d->backend->beside;
     /* The first steps on a GPU load its code: the pace is measured after them. */
     const int32_t from = beside ? 8 : 0, mark = beside ? 40 : 6;
     double begin = sked_clock();
@@ -325,11 +285,10 @@ static sked_status descend(descent *d, sked_error *err)
         }
         if (d->enough || sked_i_limit_reached(d->limit))
             break;
-        const bool restart = k > 0 && k % d->stretch == 0 && d->best->value < INFINITY;
-        if (restart)
+        if (k > 0 && k % d->stretch == 0 && d->best->value < INFINITY)
             SKED_TRY(return_to_best(d, t->sigma_scale * pow(0.5, k / d->stretch), err));
         count = steps_ahead(d, k, k < from ? from : mark);
-        SKED_TRY(start_run(d, k, count, restart, err));
+        SKED_TRY(start_run(d, k, count, err));
         while (d->under_way > (beside ? 1 : 0))
             SKED_TRY(settle(d, err));
     }

@@ -10,12 +10,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* A run of gradient steps that the backend has not finished, or that nobody has looked at. */
-typedef struct flight {
-    int32_t first; /* its first step */
-    bool harvest;  /* its point is to be decoded */
-} flight;
-
 typedef struct descent {
     const sked_i_gaus_device_grid *grid;
     const sked_i_gaus_tuning *tuning;
@@ -26,11 +20,10 @@ typedef struct descent {
     sked_i_gaus_device_point at; /* after the last run that was waited for */
     double *logit;               /* [n * m] at the start */
     double *dmu;                 /* [n] at the start */
-    double *mean, *deviation; /* [n] before that run, in units of time, for who watches; NULL: nobody does */
     sked_i_gaus_device_step planned[SKED_I_GAUS_RUN];
     int32_t most, all; /* steps of one run at most; steps altogether */
     sked_i_gaus_device_terms terms;
-    flight flights[SKED_I_GAUS_FLIGHT]; /* the oldest first */
+    bool harvests[SKED_I_GAUS_FLIGHT]; /* per run under way, the oldest first: its point is to be decoded */
     int under_way;
     bool enough; /* the goal is met */
     sked_i_gaus_device_decoder *decoder;
@@ -40,11 +33,6 @@ typedef struct descent {
 
 /* Steps of a run beside the caller, who hears limits after those under way. */
 enum { long_run = 16, short_run = 2, large = 20000 /* shares from which they are short */ };
-
-static bool runs_beside(const descent *d)
-{
-    return d->backend->beside && d->tuning->record == NULL;
-}
 
 static sked_status open_descent(descent *d, sked_error *err)
 {
@@ -62,17 +50,13 @@ static sked_status open_descent(descent *d, sked_error *err)
                                             .least = b->form->unequal != NULL ? -7 : -30,
                                             .fixed_sigma = d->tuning->fixed_sigma,
                                             .limit = d->limit};
-    d->most = !runs_beside(d) ? 1 : shares > large ? short_run : long_run;
+    d->most = !d->backend->beside ? 1 : shares > large ? short_run : long_run;
     SKED_TRY(d->backend->create(&d->grid->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->at.mu, n);
     SKED_NEW(d->at.sigma, n);
     SKED_NEW(d->at.share, shares);
     SKED_NEW(d->logit, shares);
     SKED_NEW(d->dmu, n);
-    if (d->tuning->record != NULL) {
-        SKED_NEW(d->mean, n);
-        SKED_NEW(d->deviation, n);
-    }
 cleanup:
     return st;
 }
@@ -81,7 +65,7 @@ static void close_descent(descent *d)
 {
     if (d->steps != NULL)
         d->backend->destroy(d->steps);
-    void *const owned[] = {d->at.mu, d->at.sigma, d->at.share, d->logit, d->dmu, d->mean, d->deviation};
+    void *const owned[] = {d->at.mu, d->at.sigma, d->at.share, d->logit, d->dmu};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
 }
@@ -184,31 +168,10 @@ static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *e
                                                   .temperature = 1 - 0.8 * progress,
                                                   .raise = raise};
     }
-    d->flights[d->under_way++] = (flight){.first = k, .harvest = (k + count) % t->every == 0};
+    d->harvests[d->under_way++] = (k + count) % t->every == 0;
     if (d->tuning->steps != NULL)
         *d->tuning->steps += count;
     return d->backend->run(d->steps, d->planned, count, err);
-}
-
-static void look_back(const descent *d)
-{
-    for (int32_t i = 0; d->mean != NULL && i < d->grid->model->n; i++) {
-        d->mean[i] = d->at.mu[i] * d->grid->width;
-        d->deviation[i] = d->at.sigma[i] * d->grid->width;
-    }
-}
-
-static void record(const descent *d, int32_t k, const sked_i_gaus_value *value)
-{
-    if (d->mean == NULL)
-        return;
-    d->tuning->record(d->tuning->record_data, &(sked_i_gaus_iterate){.number = k,
-                                                                     .objective = NAN,
-                                                                     .best = d->best->value,
-                                                                     .violation = value->violation,
-                                                                     .ops = d->grid->model->n,
-                                                                     .mean = d->mean,
-                                                                     .deviation = d->deviation});
 }
 
 /* Waits for the oldest run and decodes its point. */
@@ -216,15 +179,13 @@ static sked_status settle(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_gaus_value value;
-    const flight f = d->flights[0];
-    look_back(d);
+    const bool look = d->harvests[0];
     d->under_way--;
-    memmove(d->flights, d->flights + 1, (size_t)d->under_way * sizeof *d->flights);
+    memmove(d->harvests, d->harvests + 1, (size_t)d->under_way * sizeof *d->harvests);
     SKED_TRY(d->backend->wait(d->steps, &d->at, &value, err));
-    record(d, f.first, &value);
-    if (f.harvest)
+    if (look)
         SKED_TRY(sked_i_gaus_device_decode(d->decoder, &d->at, 2, d->rng, d->best, err));
-    d->enough = f.harvest && d->best->value <= d->tuning->goal;
+    d->enough = look && d->best->value <= d->tuning->goal;
 cleanup:
     return st;
 }
@@ -243,7 +204,7 @@ static sked_status descend(descent *d, sked_error *err)
 {
     const sked_i_limit *limit = d->limit;
     const sked_i_gaus_tuning *t = d->tuning;
-    const bool beside = runs_beside(d);
+    const bool beside = d->backend->beside;
     const double begin = sked_clock();
     sked_status st = SKED_OK;
     d->all = t->iterations;

@@ -1,27 +1,11 @@
 /*
- * What the descents of both relaxations (steps.h, device.h) have in common: how they are tuned, who watches
- * them, and how many steps the time allows.
+ * What the descents of both relaxations (steps.h, device.h) have in common: how they are tuned and how many
+ * steps the time allows.
  */
 #ifndef SKED_ENGINE_GAUS_TUNING_H
 #define SKED_ENGINE_GAUS_TUNING_H
 #include "backend/gaus_step.h"
 #include "base/clock.h"
-
-/* ------------------------------------------------------------------ watching a descent */
-
-/* One gradient step, after its evaluation. Pointers hold until the callback returns. */
-typedef struct sked_i_gaus_iterate {
-    int64_t number;
-    bool restart;            /* the descent went back to its incumbent before this step */
-    double objective;        /* smoothed, without what violations cost; NAN: only rules count */
-    double best;             /* value of the incumbent; INFINITY: none */
-    const double *violation; /* [SKED_I_GAUS_FAMILIES] expected */
-    int32_t ops;
-    const double *mean, *deviation; /* [ops] of the starts, in units of time */
-} sked_i_gaus_iterate;
-typedef void (*sked_i_gaus_record_fn)(void *data, const sked_i_gaus_iterate *x);
-
-/* ------------------------------------------------------------------ tuning */
 
 typedef struct sked_i_gaus_tuning {
     double rate;        /* of Adam, in shares of a window and steps (descent.c) */
@@ -40,8 +24,6 @@ typedef struct sked_i_gaus_tuning {
     /* Called with the means at every legalisation; true: stop. NULL: legalise only. */
     bool (*visit)(void *data, const double *mu, const double *sigma);
     void *visit_data;
-    sked_i_gaus_record_fn record; /* called once per gradient step; NULL: nobody watches */
-    void *record_data;
     int64_t *steps; /* grows by the gradient steps made; NULL: nobody counts them */
 } sked_i_gaus_tuning;
 

@@ -76,20 +76,6 @@ int sked_i_gaus_first_item(const sked_i_run *run, int count)
     return run->options->together ? sked_dist_rank() * count : 0;
 }
 
-static void record(void *data, const sked_i_gaus_iterate *x)
-{
-    sked_i_record_step step = {
-        .step = x->number, .restart = x->restart, .objective = x->objective, .best = x->best};
-    memcpy(step.violation, x->violation, sizeof step.violation);
-    sked_i_recording_keep(data, &step, x->mean, x->deviation);
-}
-
-void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning)
-{
-    tuning->record = run->recording != NULL ? record : NULL;
-    tuning->record_data = run->recording;
-}
-
 sked_status sked_i_gaus_quick_start(sked_i_run *run, const char *method, double share, sked_error *err)
 {
     sked_error why = {0};
@@ -283,8 +269,8 @@ cleanup:
 const sked_i_method sked_i_method_gaus = {
     .info = {"gaus", "differentiable scheduling: Gaussian start times, descent, legaliser, polish",
              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
-                 SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_RECORD | SKED_CAN_MAKESPAN |
-                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_MACHINES | SKED_CAN_CUDA,
+                 SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
+                 SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_MACHINES | SKED_CAN_CUDA,
              options, n_options},
     .run = run_gaus,
 };

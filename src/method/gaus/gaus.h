@@ -24,7 +24,7 @@ typedef struct sked_i_gaus_settings {
     bool polish;
     double sweeps, heat;       /* of the polish */
     int32_t steps, every;      /* as the user has them, whatever the backend makes of them in: */
-    sked_i_gaus_tuning tuning; /* one thread, no goal, nobody watches */
+    sked_i_gaus_tuning tuning; /* one thread, no goal */
 } sked_i_gaus_settings;
 
 /* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */
@@ -37,8 +37,6 @@ SKED_MUST_CHECK sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_
                                             sked_i_gaus_tuning *tuning, int *count, sked_error *err);
 /* So many times the steps, and as many between legalisations. */
 void sked_i_gaus_lengthen(sked_i_gaus_tuning *t, int32_t times);
-/* Records every step of the descent so tuned where the run keeps a recording. */
-void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning);
 /* By how much a value fell; a first schedule gains nothing. */
 static inline double sked_i_gaus_gain(double before, double after)
 {

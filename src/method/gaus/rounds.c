@@ -44,8 +44,6 @@ static sked_status run_item(const sked_i_gaus_rounds *r, sked_i_gaus_worker *w, 
     it->best.evaluations = &w->evaluations;
     t.tuning.threads = sked_i_gaus_threads(r->run, r->count);
     t.tuning.steps = &w->steps;
-    if (r->round == 0 && index == 0)
-        sked_i_gaus_watch(r->run, &t.tuning);
     x->begin(&t);
     if (it->descend) {
         t.limit = slice(r, index, it->sweeps > 0 ? x->descent_share : 1);
