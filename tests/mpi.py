@@ -98,7 +98,6 @@ EXCHANGING = [
     ("search", "plain.json --devices 2 --memory-limit 150", "--iterations 16", "search"),
     ("brkga", "pooled.json", "--iterations 41 --set population=10", "search"),
     ("brkga", "plain.json " + MACHINE, "--iterations 41 --set population=4", "search"),
-    ("gaus", "pooled.json", WEAK, "search"),
     ("gaus", "plain.json " + MACHINE, WEAK, "search"),
     ("gaus", "plain.json --objective memory --horizon 300", WEAK, "gaus"),
 ]

@@ -31,7 +31,7 @@ typedef struct descent {
     int32_t all, stretch; /* steps altogether; between returns to the incumbent */
     int32_t every;        /* steps between legalisations */
     int32_t stale;        /* legalisations since the last better one */
-    bool enough;          /* the goal is met, the visitor has enough, or it has gone stale */
+    bool enough;          /* the goal is met, or it has gone stale */
     const sked_i_limit *limit;
     sked_i_gaus_incumbent *best;
     int64_t *evaluations;
@@ -214,8 +214,7 @@ static void harvest(descent *d)
     d->stale++;
     if (sked_i_gaus_legalise(d->l, d->mu, d->limit) && sked_i_gaus_keep(d->best, d->l->state))
         d->stale = 0;
-    d->enough = d->best->value <= t->goal || (t->visit != NULL && t->visit(t->visit_data, d->mu, d->sigma)) ||
-                (int64_t)d->stale * d->every > 2 * (int64_t)d->stretch;
+    d->enough = d->best->value <= t->goal || (int64_t)d->stale * d->every > 2 * (int64_t)d->stretch;
 }
 
 /* Waits for the oldest run and looks at its means. */

@@ -21,10 +21,7 @@ typedef struct sked_i_gaus_tuning {
     int threads;        /* of one evaluation, >= 1 */
     const struct sked_i_backend *backend; /* that makes the steps; NULL: the CPU */
     double goal;                          /* stop at this value */
-    /* Called with the means at every legalisation; true: stop. NULL: legalise only. */
-    bool (*visit)(void *data, const double *mu, const double *sigma);
-    void *visit_data;
-    int64_t *steps; /* grows by the gradient steps made; NULL: nobody counts them */
+    int64_t *steps;                       /* grows by the gradient steps made; NULL: nobody counts them */
 } sked_i_gaus_tuning;
 
 /*

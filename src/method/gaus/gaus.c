@@ -108,6 +108,8 @@ static sked_status check(const sked_problem *p, sked_error *err)
             err, SKED_ERR_UNSUPPORTED,
             "gaus takes devices for objective makespan without an interval only; elsewhere use "
             "a resource pool of that capacity");
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "gaus takes objective makespan with devices only");
     if (sked_i_problem_integral(p))
         return SKED_OK;
     return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
@@ -161,8 +163,6 @@ static sked_status start_whole(sked_i_run *run, sked_error *err)
     sked_status st = SKED_OK;
     if (run->options->start != NULL && p->ii != SKED_II_AUTO)
         st = sked_i_run_offer_start(run, err);
-    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
-        return st; /* makespan.c has its own */
     if (st == SKED_OK && wants_forces(run))
         st = sked_i_gaus_quick_start(run, "fds", forces_pay(p) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
@@ -213,8 +213,6 @@ static sked_status run_relaxation(sked_i_run *run, const sked_i_gaus_settings *s
     const sked_problem *p = run->problem;
     if (takes_devices(p))
         return sked_i_run_over(run) ? SKED_OK : sked_i_gaus_run_devices(run, set, err);
-    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
-        return sked_i_gaus_run_makespan(run, set, err);
     if (p->ii == 0 && sked_i_run_incumbent(run) != NULL && sked_i_limit_reached(&run->limit))
         return SKED_OK; /* the model of a million ops takes longer to make than a stop may */
     return sked_i_gaus_run_horizon(run, set, err);

@@ -5,8 +5,7 @@
  *   rounds.c     rounds of descents and polish: one driver, one table per relaxation
  *   steps.c      the table of the time-step relaxation
  *   devices.c    the table of the relaxation with devices
- *   pipelined.c  initiation interval and horizon; shortest pipelined schedules
- *   makespan.c   shortest schedules under capacities: means become priorities of a generation scheme
+ *   pipelined.c  initiation interval and horizon
  *   kept.c       models that stay for the next turn in the same run
  */
 #ifndef SKED_METHOD_GAUS_GAUS_H
@@ -184,10 +183,7 @@ SKED_MUST_CHECK sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_
 /* devices.c: objective makespan with devices, or with times that are not whole. */
 SKED_MUST_CHECK sked_status sked_i_gaus_run_devices(sked_i_run *run, const sked_i_gaus_settings *set,
                                                     sked_error *err);
-/* makespan.c: objective makespan in whole times, with pools. */
-SKED_MUST_CHECK sked_status sked_i_gaus_run_makespan(sked_i_run *run, const sked_i_gaus_settings *set,
-                                                     sked_error *err);
-/* pipelined.c: settles interval and horizon; then steps, or shorter and shorter pipelined schedules. */
+/* pipelined.c: settles interval and horizon; then steps. */
 SKED_MUST_CHECK sked_status sked_i_gaus_run_horizon(sked_i_run *run, const sked_i_gaus_settings *set,
                                                     sked_error *err);
 #endif
