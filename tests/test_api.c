@@ -42,16 +42,14 @@ static void version(void **state)
                      SKED_VERSION_MAJOR * 10000 + SKED_VERSION_MINOR * 100 + SKED_VERSION_PATCH);
 }
 
-#define WALK(list)                                                                                  \
-    do {                                                                                            \
-        const int n_ = sked_##list##_count();                                                       \
-        assert_true(n_ > 0);                                                                        \
-        assert_null(sked_##list##_at(-1));                                                          \
-        assert_null(sked_##list##_at(n_));                                                          \
-        assert_null(sked_##list##_find("no such thing"));                                           \
-        assert_null(sked_##list##_find(""));                                                        \
-        for (int i_ = 0; i_ < n_; i_++)                                                             \
-            assert_ptr_equal(sked_##list##_find(sked_##list##_at(i_)->name), sked_##list##_at(i_)); \
+#define WALK(list)                                           \
+    do {                                                     \
+        const int n_ = sked_##list##_count();                \
+        assert_true(n_ > 0);                                 \
+        assert_null(sked_##list##_at(-1));                   \
+        assert_null(sked_##list##_at(n_));                   \
+        for (int i_ = 0; i_ < n_; i_++)                      \
+            assert_true(sked_##list##_at(i_)->name[0] != 0); \
     } while (0)
 
 static void lists(void **state)
@@ -63,7 +61,11 @@ static void lists(void **state)
     WALK(method);
     WALK(target);
     WALK(report);
-    WALK(train_option);
+    WALK(target_option);
+    for (int i = 0; i < sked_method_count(); i++)
+        assert_ptr_equal(sked_method_find(sked_method_at(i)->name), sked_method_at(i));
+    assert_null(sked_method_find("no such thing"));
+    assert_null(sked_method_find(""));
 }
 
 /* ------------------------------------------------------------------ structs that grow */
