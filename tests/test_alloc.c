@@ -461,21 +461,21 @@ static sked_status act_regions(const void *data, sked_error *err)
 {
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_status st = SKED_OK;
-    sked_i_gaus_model *m = NULL;
+    sked_i_relaxation *m = NULL;
     sked_i_gaus_state *s = NULL;
     sked_i_gaus_incumbent best = {0};
     sked_i_rng rng;
     sked_i_rng_seed(&rng, 0, 0);
-    SKED_TRY(sked_i_gaus_model_create(data, 0, 20, &m, err));
+    SKED_TRY(sked_i_relaxation_create(data, 0, 20, &m, err));
     SKED_TRY(sked_i_gaus_state_create(m, &s, err));
-    SKED_TRY(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    SKED_TRY(sked_i_gaus_incumbent_create(m->n, &best, err));
     sked_i_gaus_state_set(s, m->lo);
     assert_true(sked_i_gaus_keep(&best, s));
     SKED_TRY(sked_i_gaus_move_regions(s, 50, &rng, &limit, 0, &best, err));
 cleanup:
     sked_i_gaus_incumbent_free(&best);
     sked_i_gaus_state_destroy(s);
-    sked_i_gaus_model_destroy(m);
+    sked_i_relaxation_destroy(m);
     return st;
 }
 

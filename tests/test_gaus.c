@@ -4,6 +4,7 @@
  */
 #include "backend/backend.h"
 #include "backend/cpu/gaus/normal.h"
+#include "backend/gaus_step.h"
 #include "base/rng.h"
 #include "brute_force.h"
 #include "engine/gaus/steps.h"
@@ -17,7 +18,7 @@ enum { OPS = 7, STEPS = 14, PERIOD = 8, MAX_ROWS = 4, MAX_CELLS = 64 };
 typedef struct fixture {
     sked_graph *graph;
     sked_problem problem;
-    sked_i_gaus_model *m;
+    sked_i_relaxation *m;
     const sked_i_gaus_backend *backend;
     sked_i_gaus_evaluator *evaluator;
     double weight[MAX_ROWS], capacity[MAX_ROWS], tau[MAX_ROWS];
@@ -58,7 +59,7 @@ static void open_fixture(fixture *f, int period, int threads)
     f->problem.objective = SKED_OBJECTIVE_MEMORY;
     f->problem.horizon = STEPS;
     f->problem.ii = period;
-    OK(sked_i_gaus_model_create(&f->problem, period, STEPS, &f->m, err));
+    OK(sked_i_relaxation_create(&f->problem, period, STEPS, &f->m, err));
     assert_non_null(f->m);
     OK(sked_i_backend_find("cpu", &backend, err));
     f->backend = backend->gaus;
@@ -79,7 +80,7 @@ static void open_fixture(fixture *f, int period, int threads)
 static void close_fixture(fixture *f)
 {
     f->backend->destroy(f->evaluator);
-    sked_i_gaus_model_destroy(f->m);
+    sked_i_relaxation_destroy(f->m);
     sked_graph_destroy(f->graph);
 }
 
@@ -199,7 +200,7 @@ typedef struct sample_sums {
     double communication, shortfall[2], broken[2], late;
 } sample_sums;
 
-static void add_interval(const sked_i_gaus_model *m, double *row, int begin, int end, double amount)
+static void add_interval(const sked_i_relaxation *m, double *row, int begin, int end, double amount)
 {
     for (int d = begin; d < end; d++) {
         if (m->period > 0)
@@ -209,7 +210,7 @@ static void add_interval(const sked_i_gaus_model *m, double *row, int begin, int
     }
 }
 
-static void add_sample(const sked_i_gaus_model *m, const double *x, sample_sums *sums)
+static void add_sample(const sked_i_relaxation *m, const double *x, sample_sums *sums)
 {
     int s[OPS];
     for (int i = 0; i < OPS; i++)
@@ -396,7 +397,7 @@ static void compare_states(const sked_i_gaus_state *a, const sked_i_gaus_state *
 }
 
 /* Random moves: prices against recomputation, levels against a fresh schedule. */
-static void wander(const sked_i_gaus_model *m, uint64_t seed, int *moves)
+static void wander(const sked_i_relaxation *m, uint64_t seed, int *moves)
 {
     sked_i_gaus_state *s = NULL, *fresh = NULL;
     sked_i_rng rng;
@@ -452,7 +453,7 @@ static void test_moves(void **state)
     ONE_THREAD();
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
-        sked_i_gaus_model *m = NULL;
+        sked_i_relaxation *m = NULL;
         const unsigned kind = kinds[seed % 5];
         random_problem_make(seed, kind | RANDOM_HORIZON, 3, 20, &r);
         r.problem.objective = objectives[seed % 3];
@@ -460,10 +461,10 @@ static void test_moves(void **state)
         r.problem.horizon += 4;
         const int period = kind & RANDOM_LOOPS ? 8 : 0;
         r.problem.ii = period;
-        OK(sked_i_gaus_model_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
+        OK(sked_i_relaxation_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
         if (m != NULL)
             wander(m, seed, &moves);
-        sked_i_gaus_model_destroy(m);
+        sked_i_relaxation_destroy(m);
         random_problem_free(&r);
     }
     assert_true(moves > 1500);
@@ -478,7 +479,7 @@ typedef struct stuck {
 } stuck;
 
 /* Polishes the schedule with all ops at `start`, without heat, with pushes or with single-op moves. */
-static double polish_cold(const sked_i_gaus_model *m, const double *start, bool pushes)
+static double polish_cold(const sked_i_relaxation *m, const double *start, bool pushes)
 {
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_i_gaus_incumbent best;
@@ -486,7 +487,7 @@ static double polish_cold(const sked_i_gaus_model *m, const double *start, bool 
     sked_i_rng rng;
     sked_i_rng_seed(&rng, 0, 0);
     OK(sked_i_gaus_state_create(m, &s, err));
-    OK(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    OK(sked_i_gaus_incumbent_create(m->n, &best, err));
     sked_i_gaus_state_load(s, start);
     assert_true(sked_i_gaus_keep(&best, s));
     OK((pushes ? sked_i_gaus_push : sked_i_gaus_polish)(s, 100, 1e-9, &rng, &limit, -INFINITY, &best, err));
@@ -511,7 +512,7 @@ static void test_stuck_ops(void **state)
         const stuck *it = &cases[k];
         sked_builder *b = NULL;
         sked_graph *g = NULL;
-        sked_i_gaus_model *m = NULL;
+        sked_i_relaxation *m = NULL;
         OK(sked_builder_create(&b, err));
         for (int32_t i = 0; i < it->ops; i++) {
             int32_t op;
@@ -523,11 +524,11 @@ static void test_stuck_ops(void **state)
         OK(sked_builder_finish(b, &g, err));
         sked_problem p = {.graph = g, .objective = SKED_OBJECTIVE_COST, .alpha = 1, .horizon = 2};
         assert_true(brute_force_times(&p, 2) == optimum[k]);
-        OK(sked_i_gaus_model_create(&p, 0, 2, &m, err));
+        OK(sked_i_relaxation_create(&p, 0, 2, &m, err));
         assert_true(sked_i_gaus_pushable(m));
         assert_true(polish_cold(m, starts[k], false) > optimum[k]);
         assert_true(polish_cold(m, starts[k], true) == optimum[k]);
-        sked_i_gaus_model_destroy(m);
+        sked_i_relaxation_destroy(m);
         sked_graph_destroy(g);
         sked_builder_destroy(b);
     }
@@ -566,7 +567,7 @@ static void test_least_communication(void **state)
 }
 
 /* What pushes leave behind is legal, with levels and communication as a fresh schedule has them. */
-static void push_about(const sked_i_gaus_model *m, uint64_t seed)
+static void push_about(const sked_i_relaxation *m, uint64_t seed)
 {
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_i_gaus_legaliser *l = NULL;
@@ -577,7 +578,7 @@ static void push_about(const sked_i_gaus_model *m, uint64_t seed)
     sked_i_rng_seed(&rng, seed, 8);
     OK(sked_i_gaus_legaliser_create(m, &l, err));
     OK(sked_i_gaus_state_create(m, &fresh, err));
-    OK(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    OK(sked_i_gaus_incumbent_create(m->n, &best, err));
     sked_i_gaus_place_means(m, SKED_I_GAUS_START_RANDOM, NULL, &rng, mu);
     assert_true(sked_i_gaus_legalise(l, mu, &limit));
     assert_true(sked_i_gaus_keep(&best, l->state));
@@ -602,17 +603,17 @@ static void test_pushes(void **state)
     ONE_THREAD();
     for (uint64_t seed = 0; seed < 30; seed++) {
         random_problem r;
-        sked_i_gaus_model *m = NULL;
+        sked_i_relaxation *m = NULL;
         random_problem_make(seed, kinds[seed % 3] | RANDOM_HORIZON, 3, 20, &r);
         r.problem.objective = SKED_OBJECTIVE_COST;
         r.problem.alpha = seed % 2 ? 0.01 : 5;
         r.problem.horizon += 4;
-        OK(sked_i_gaus_model_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));
+        OK(sked_i_relaxation_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));
         if (m != NULL && sked_i_gaus_pushable(m)) {
             push_about(m, seed);
             tried++;
         }
-        sked_i_gaus_model_destroy(m);
+        sked_i_relaxation_destroy(m);
         random_problem_free(&r);
     }
     assert_true(tried > 20);
@@ -621,7 +622,7 @@ static void test_pushes(void **state)
 /* ------------------------------------------------------------------ the descent */
 
 /* Means anywhere in their windows become legal schedules, and an incumbent loads as what it was. */
-static void legalise_random(const sked_i_gaus_model *m, uint64_t seed, int *legal)
+static void legalise_random(const sked_i_relaxation *m, uint64_t seed, int *legal)
 {
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_i_gaus_legaliser *l = NULL;
@@ -630,7 +631,7 @@ static void legalise_random(const sked_i_gaus_model *m, uint64_t seed, int *lega
     double mu[64];
     sked_i_rng_seed(&rng, seed, 8);
     OK(sked_i_gaus_legaliser_create(m, &l, err));
-    OK(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    OK(sked_i_gaus_incumbent_create(m->n, &best, err));
     for (int k = 0; k < 10; k++) {
         sked_i_gaus_place_means(m, SKED_I_GAUS_START_RANDOM, NULL, &rng, mu);
         if (!sked_i_gaus_legalise(l, mu, &limit)) {
@@ -658,23 +659,23 @@ static void test_legaliser(void **state)
     ONE_THREAD();
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
-        sked_i_gaus_model *m = NULL;
+        sked_i_relaxation *m = NULL;
         random_problem_make(seed, kinds[seed % 4] | RANDOM_HORIZON, 3, 20, &r);
         r.problem.objective = seed % 2 ? SKED_OBJECTIVE_MEMORY : SKED_OBJECTIVE_RESOURCE;
         r.problem.horizon += 6;
         const int period = kinds[seed % 4] & RANDOM_LOOPS ? 9 : 0;
         r.problem.ii = period;
-        OK(sked_i_gaus_model_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
+        OK(sked_i_relaxation_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
         if (m != NULL)
             legalise_random(m, seed, &legal);
-        sked_i_gaus_model_destroy(m);
+        sked_i_relaxation_destroy(m);
         random_problem_free(&r);
     }
     assert_true(legal > 300);
 }
 
 /* Descends from the middle twice: the same schedule, legal and no worse than the means it began with. */
-static double descend_means_twice(const sked_i_gaus_model *m, double *mu)
+static double descend_means_twice(const sked_i_relaxation *m, double *mu)
 {
     const sked_i_gaus_tuning tuning = {
         .rate = 0.2, .sigma_scale = 1, .iterations = 160, .restarts = 3, .every = 8, .goal = -INFINITY};
@@ -684,7 +685,7 @@ static double descend_means_twice(const sked_i_gaus_model *m, double *mu)
     int64_t evaluations = 0;
     OK(sked_i_gaus_legaliser_create(m, &l, err));
     for (int k = 0; k < 2; k++) {
-        OK(sked_i_gaus_incumbent_create(m->n, false, &best[k], err));
+        OK(sked_i_gaus_incumbent_create(m->n, &best[k], err));
         sked_i_gaus_place_means(m, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, mu);
         OK(sked_i_gaus_descend_means(l, &tuning, &limit, mu, &best[k], &evaluations, err));
         for (int32_t i = 0; i < m->n; i++)
@@ -708,7 +709,7 @@ static void test_means(void **state)
     ONE_THREAD();
     for (uint64_t seed = 0; seed < 40; seed++) {
         random_problem r;
-        sked_i_gaus_model *m = NULL;
+        sked_i_relaxation *m = NULL;
         double mu[20];
         const int period = seed % 4 >= 2 ? 5 + (int)seed % 7 : 0;
         random_problem_make(seed,
@@ -718,10 +719,10 @@ static void test_means(void **state)
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
         r.problem.horizon += 6;
         r.problem.ii = period;
-        OK(sked_i_gaus_model_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
+        OK(sked_i_relaxation_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
         if (m != NULL && sked_i_gaus_means_suffice(m))
             descend_means_twice(m, mu);
-        sked_i_gaus_model_destroy(m);
+        sked_i_relaxation_destroy(m);
         random_problem_free(&r);
     }
 }
@@ -734,28 +735,28 @@ static void test_means_of_circuit(void **state)
     sked_graph *g = NULL;
     sked_problem p;
     sked_graph_info info = {.size = sizeof info};
-    sked_i_gaus_model *m = NULL;
+    sked_i_relaxation *m = NULL;
     (void)state;
     ONE_THREAD();
     OK(sked_graph_generate("circuit", &o, &g, err));
     OK(sked_graph_describe(g, &info, err));
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
-    OK(sked_i_gaus_model_create(&p, 0, (int64_t)(1.2 * info.depth), &m, err));
+    OK(sked_i_relaxation_create(&p, 0, (int64_t)(1.2 * info.depth), &m, err));
     double *mu = malloc((size_t)m->n * sizeof *mu);
     assert_non_null(mu);
     const double plain = descend_means_twice(m, mu);
     print_message("in %d steps: %g\n", (int)m->steps, plain);
     assert_true(plain <= 60); /* the middle alone gives 138 */
-    sked_i_gaus_model_destroy(m);
+    sked_i_relaxation_destroy(m);
     m = NULL;
     p.ii = 100; /* folded: all that is alive a hundred steps apart */
-    OK(sked_i_gaus_model_create(&p, 100, (int64_t)(1.2 * info.depth), &m, err));
+    OK(sked_i_relaxation_create(&p, 100, (int64_t)(1.2 * info.depth), &m, err));
     const double folded = descend_means_twice(m, mu);
     print_message("folded over 100 of %d steps: %g\n", (int)m->steps, folded);
     assert_true(folded <= 220);
     free(mu);
-    sked_i_gaus_model_destroy(m);
+    sked_i_relaxation_destroy(m);
     sked_graph_destroy(g);
 }
 
@@ -821,7 +822,7 @@ static void test_descent_counts(void **state)
     ONE_THREAD();
     open_fixture(&f, 0, 1);
     OK(sked_i_gaus_legaliser_create(f.m, &l, err));
-    OK(sked_i_gaus_incumbent_create(f.m->n, false, &best, err));
+    OK(sked_i_gaus_incumbent_create(f.m->n, &best, err));
     const sked_i_gaus_tuning tuning = {.rate = 0.2,
                                        .kappa = 0.15,
                                        .sigma_most = 8,
@@ -881,7 +882,7 @@ static void test_published_lagrangian(void **state)
     double first[2], last[2];
     open_fixture(&f, 0, 1);
     OK(sked_i_gaus_legaliser_create(f.m, &l, err));
-    OK(sked_i_gaus_incumbent_create(f.m->n, false, &best, err));
+    OK(sked_i_gaus_incumbent_create(f.m->n, &best, err));
     for (int k = 0; k < 2; k++) {
         const sked_i_gaus_tuning tuning = {.rate = 0.2,
                                            .kappa = 0.15,

@@ -6,6 +6,7 @@
 #include "engine/gaus/steps.h"
 
 #include "backend/backend.h"
+#include "backend/gaus_step.h"
 
 #include <assert.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 /* What a loop over the steps of one descent keeps. */
 typedef struct descent {
     sked_i_gaus_legaliser *l;
-    const sked_i_gaus_model *m;
+    const sked_i_relaxation *m;
     const sked_i_gaus_tuning *tuning;
     const sked_i_gaus_descent_backend *backend;
     sked_i_gaus_descent *steps;
@@ -122,6 +123,20 @@ cleanup:
 }
 
 /*
+ * Weights of the violations at the start, [families] each: multipliers as given, and penalties that double
+ * their pull there. As published multipliers begin at 0, and the penalties alone pull as hard.
+ */
+static void set_penalties(const sked_i_gaus_tuning *tuning, const double *violation, double *multiplier,
+                          double *penalty)
+{
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        penalty[f] = multiplier[f] / (1 + violation[f]);
+        if (tuning->published)
+            multiplier[f] = 0;
+    }
+}
+
+/*
  * Multipliers begin where breaking a rule by a step pulls as hard as the objective pulls a mean op, measured
  * at the start.
  */
@@ -138,7 +153,7 @@ static sked_status set_multipliers(descent *d, sked_error *err)
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
         d->terms.multiplier[f] = f == SKED_I_GAUS_CAPACITY && !d->m->capped ? 0 : pull;
     SKED_TRY(measure(d, &value, err));
-    sked_i_gaus_set_penalties(d->tuning, value.violation, d->terms.multiplier, d->terms.penalty);
+    set_penalties(d->tuning, value.violation, d->terms.multiplier, d->terms.penalty);
     SKED_TRY(d->backend->aim(d->steps, &d->terms, value.violation, err));
 cleanup:
     return st;
@@ -154,7 +169,7 @@ static sked_status return_to_best(descent *d, double scale, sked_error *err)
 
 static sked_status prepare(descent *d, sked_error *err)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     d->peak = 0;
     for (int32_t i = 0; i < m->n; i++)
         assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
@@ -186,11 +201,22 @@ static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
     return count;
 }
 
+/*
+ * How multipliers, or as published penalties, grow in a descent of so many steps. 3 % a step are right for
+ * some 400 of them; a descent `beside` the caller makes many more, and as much has to happen in it.
+ */
+static sked_i_gaus_growth growth_of(const sked_i_gaus_tuning *tuning, bool beside, int32_t iterations)
+{
+    const double slower = beside ? fmax(1, iterations / 400.0) : 1;
+    return (sked_i_gaus_growth){pow(1.03, 1 / slower), pow(0.99, 1 / slower),
+                                tuning->published ? 1 / slower : 0};
+}
+
 /* Starts the steps k to k + count - 1. */
 static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *err)
 {
     const int64_t rows = d->m->profiles + 1;
-    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->tuning, d->backend->beside, d->all);
+    const sked_i_gaus_growth raise = growth_of(d->tuning, d->backend->beside, d->all);
     assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
     for (int32_t j = 0; j < count; j++) {
         const double progress = (double)((k + j) % d->stretch) / d->stretch;
@@ -241,6 +267,17 @@ static sked_status settle_all(descent *d, sked_error *err)
 }
 
 /* ------------------------------------------------------------------ the descent */
+
+int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t least,
+                               const sked_i_limit *limit)
+{
+    const double now = sked_clock(), left = limit->deadline - now;
+    assert(done > 0 && done <= all);
+    if (isinf(left) || !limit->paced || (now - begin) * (all - done) <= left * done)
+        return all;
+    const double more = left / fmax(1e-9, now - begin) * done;
+    return done + (int32_t)fmax(least, fmin(all - done, more));
+}
 
 /*
  * Sets the steps, as many as the time allows, and what follows from them: a GPU legalises as often in a short
