@@ -250,8 +250,6 @@ static const variant of_loads[] = {
     {"no polish, Lagrangian as published", {"polish=false", "lagrangian=published"}, 2},
     {"no restarts, no polish", {"polish=false", "restarts=0"}, 2},
     {"no restarts, no polish, as published", {"polish=false", "restarts=0", "lagrangian=published"}, 3},
-    {"sigma not learned, no polish", {"polish=false", "fixed-sigma=true"}, 2},
-    {"exact edge form, no polish", {"polish=false", "dependency=exact"}, 2},
     {"no gradient", {"starts=0"}, 1},
 };
 
@@ -266,9 +264,6 @@ static const variant of_memory[] = {
     {"no restarts, no polish", {"restarts=0", "polish=false"}, 2},
     {"one start (midpoint)", {"starts=1"}, 1},
     {"one start, no polish", {"starts=1", "polish=false"}, 2},
-    {"sigma not learned", {"fixed-sigma=true"}, 1},
-    {"sigma not learned, no polish", {"fixed-sigma=true", "polish=false"}, 2},
-    {"exact edge form, no polish", {"dependency=exact", "polish=false"}, 2},
     {"sigma at most 3, no polish", {"sigma=3", "polish=false"}, 2},
 };
 
@@ -410,8 +405,7 @@ sked_status bench_gaus_loops(const arguments *a, int *run, sked_error *err)
     static const struct {
         const char *name;
         sked_status (*run)(const arguments *a, sked_error *err);
-    } sets[] = {
-        {"loops", run_loops}, {"bounds", run_bounds}, {"ablation", run_ablation}};
+    } sets[] = {{"loops", run_loops}, {"bounds", run_bounds}, {"ablation", run_ablation}};
     sked_status st = SKED_OK;
     for (size_t k = 0; st == SKED_OK && k < sizeof sets / sizeof *sets; k++) {
         if (strncmp(sets[k].name, a->only, strlen(a->only)) != 0)

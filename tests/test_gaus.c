@@ -149,17 +149,13 @@ static void test_gradients(void **state)
         f.capacity[1] = 0.4;
         family(&f, SKED_I_GAUS_CAPACITY, "capacity");
         f.capacity[0] = f.capacity[1] = INFINITY;
-        family(&f, SKED_I_GAUS_DEPENDENCY, "dependency, shortfall");
+        family(&f, SKED_I_GAUS_DEPENDENCY, "dependency");
         f.mu[3] = 13.4;
         f.mu[1] = 1.2;
         f.mu[5] = 9.3;
         family(&f, SKED_I_GAUS_LATENCY, "latency");
         if (period > 0)
-            family(&f, SKED_I_GAUS_RECURRENCE, "recurrence, shortfall");
-        f.terms.exact_dependency = true;
-        family(&f, SKED_I_GAUS_DEPENDENCY, "dependency, exact");
-        if (period > 0)
-            family(&f, SKED_I_GAUS_RECURRENCE, "recurrence, exact");
+            family(&f, SKED_I_GAUS_RECURRENCE, "recurrence");
         close_fixture(&f);
     }
 }
@@ -182,22 +178,20 @@ static void test_whole_gradient(void **state)
 {
     (void)state;
     ONE_THREAD();
-    for (int period = 0; period <= PERIOD; period += PERIOD)
-        for (int exact = 0; exact < 2; exact++) {
-            fixture f;
-            open_fixture(&f, period, 1);
-            switch_all_on(&f);
-            f.terms.exact_dependency = exact;
-            check_gradient(&f, "Lagrangian");
-            close_fixture(&f);
-        }
+    for (int period = 0; period <= PERIOD; period += PERIOD) {
+        fixture f;
+        open_fixture(&f, period, 1);
+        switch_all_on(&f);
+        check_gradient(&f, "Lagrangian");
+        close_fixture(&f);
+    }
 }
 
 /* ------------------------------------------------------------------ expectations by sampling */
 
 typedef struct sample_sums {
     double level[MAX_ROWS][MAX_CELLS];
-    double communication, shortfall[2], broken[2], late;
+    double communication, shortfall[2], late;
 } sample_sums;
 
 static void add_interval(const sked_i_relaxation *m, double *row, int begin, int end, double amount)
@@ -227,7 +221,6 @@ static void add_sample(const sked_i_relaxation *m, const double *x, sample_sums 
             last = s[j] + m->shift[e] > last ? s[j] + m->shift[e] : last;
             sums->communication += m->bytes[e] * (x[j] - x[i] + m->shift[e]);
             sums->shortfall[carried] += fmax(0, m->gap[e] - 0.5 - (x[j] - x[i]));
-            sums->broken[carried] += s[j] < s[i] + m->gap[e];
         }
         add_interval(m, sums->level[m->profiles], s[i], last, m->memory[i]);
     }
@@ -273,39 +266,8 @@ static void test_expectations(void **state)
         near("latency", sums.late / samples, value.violation[SKED_I_GAUS_LATENCY], 0.02);
         for (int carried = 0; carried < 2; carried++)
             near("shortfall", sums.shortfall[carried] / samples, value.violation[carried], 0.05);
-        f.terms.exact_dependency = true;
-        OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
-        for (int carried = 0; carried < 2; carried++)
-            near("broken edges", sums.broken[carried] / samples, value.violation[carried], 0.02);
         close_fixture(&f);
     }
-}
-
-static double start_chance(const fixture *f, int i, int d)
-{
-    const double high = (d + 0.5 - f->mu[i]) / f->sigma[i], low = (d - 0.5 - f->mu[i]) / f->sigma[i];
-    return 0.5 * (erfc(-high / sqrt(2)) - erfc(-low / sqrt(2)));
-}
-
-/* All pairs of starts of every edge, counted one by one. */
-static void test_dependency_by_enumeration(void **state)
-{
-    fixture f;
-    sked_i_gaus_value value;
-    double broken = 0;
-    (void)state;
-    ONE_THREAD();
-    open_fixture(&f, 0, 1);
-    f.terms.exact_dependency = true;
-    f.terms.multiplier[SKED_I_GAUS_DEPENDENCY] = 1;
-    for (int i = 0; i < OPS; i++)
-        for (int64_t e = f.m->g->succ_ptr[i]; e < f.m->g->succ_ptr[i + 1]; e++)
-            for (int a = -30; a < 50 && f.m->g->edge_distance[e] == 0; a++)
-                for (int b = -30; b < a + f.m->gap[e]; b++)
-                    broken += start_chance(&f, i, a) * start_chance(&f, f.m->g->edge_to[e], b);
-    OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
-    near("broken edges", broken, value.violation[SKED_I_GAUS_DEPENDENCY], 1e-5);
-    close_fixture(&f);
 }
 
 static void test_normal_table(void **state)
@@ -918,7 +880,7 @@ static void test_cut_evaluation(void **state)
         sked_i_gaus_descent *d = NULL;
         sked_i_gaus_value value = {.total = NAN};
         open_fixture(&f, 0, threads);
-        const sked_i_gaus_bounds bounds = {f.m->lo, f.m->hi, false, &limit};
+        const sked_i_gaus_bounds bounds = {f.m->lo, f.m->hi, &limit};
         const double violation[SKED_I_GAUS_FAMILIES] = {0};
         stop = 0;
         OK(backend->create(&f.m->view, &bounds, threads, &d, err));
@@ -1399,7 +1361,6 @@ int main(void)
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_whole_gradient),
         cmocka_unit_test(test_expectations),
-        cmocka_unit_test(test_dependency_by_enumeration),
         cmocka_unit_test(test_threads_of_evaluator),
         cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_moves),

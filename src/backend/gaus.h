@@ -44,7 +44,6 @@ typedef struct sked_i_gaus_terms {
     const double *tau;      /* [profiles + 1] > 0, smoothing of the peak */
     double alpha;
     double multiplier[SKED_I_GAUS_FAMILIES], penalty[SKED_I_GAUS_FAMILIES];
-    bool exact_dependency; /* expected number of broken edges instead of the expected shortfall */
 } sked_i_gaus_terms;
 
 typedef struct sked_i_gaus_value {
@@ -86,8 +85,7 @@ typedef struct sked_i_gaus_growth {
 
 /* What the means may do. Arrays belong to the caller and outlive the descent. */
 typedef struct sked_i_gaus_bounds {
-    const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
-    bool fixed_sigma;
+    const int32_t *lo, *hi;    /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
     const sked_i_limit *limit; /* where evaluate and run take long, they end with it; NULL: none */
 } sked_i_gaus_bounds;
 

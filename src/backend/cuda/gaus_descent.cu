@@ -41,7 +41,6 @@ struct mover {
     const int32_t *lo, *hi;
     double *momentum, *variance;
     const numbers *now;
-    bool fixed_sigma;
 };
 
 __device__ static void move_op(const sked_i_gaus_board &b, const mover &m, int64_t i,
@@ -59,8 +58,6 @@ __device__ static void move_op(const sked_i_gaus_board &b, const mover &m, int64
     const double mu =
         b.mu[i] - 10 * rate * sked_i_gaus_adam(&now.decay, &m.momentum[i], &m.variance[i], gradient.mu);
     b.mu[i] = fmin(hi, fmax(lo, mu));
-    if (m.fixed_sigma)
-        return;
     const int64_t k = (int64_t)b.ops + i;
     const double sigma = b.sigma[i];
     const double turn = sked_i_gaus_adam(&now.decay, &m.momentum[k], &m.variance[k], gradient.sigma * sigma);
@@ -84,7 +81,7 @@ static void launch_step(void *data, int place, int k)
     const cudaStream_t stream = d->steps.stream;
     const unsigned blocks = (unsigned)(((int64_t)b.ops * 8 + SKED_I_GAUS_BLOCK - 1) / SKED_I_GAUS_BLOCK);
     const int64_t at = (int64_t)place * SKED_I_GAUS_RUN + k;
-    const mover m = {d->lo, d->hi, d->momentum, d->variance, d->now + at, d->bounds->fixed_sigma};
+    const mover m = {d->lo, d->hi, d->momentum, d->variance, d->now + at};
     sked_i_gaus_forward(&b, d->steps.what, stream);
     sked_i_gaus_profiles(&b, d->tau + at * (b.profiles + 1), &d->now[at].raise, stream);
     sked_i_gaus_backward(&b, d->steps.what, stream);

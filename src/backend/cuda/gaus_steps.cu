@@ -261,7 +261,7 @@ sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const dou
 
 static unsigned what_matters(const sked_i_gaus_view *v, const sked_i_gaus_terms *t)
 {
-    unsigned what = t->exact_dependency ? SKED_I_GAUS_WITH_EXACT : 0;
+    unsigned what = 0;
     if (v->memory != NULL && (t->weight[v->profiles] != 0 || isfinite(t->capacity[v->profiles])))
         what |= SKED_I_GAUS_WITH_MEMORY;
     if (matters(t, SKED_I_GAUS_DEPENDENCY) || matters(t, SKED_I_GAUS_RECURRENCE))

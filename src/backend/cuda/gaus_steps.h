@@ -27,8 +27,7 @@ enum {
     SKED_I_GAUS_WITH_MEMORY = 1,
     SKED_I_GAUS_WITH_EDGES = 2,
     SKED_I_GAUS_WITH_LATENCY = 4,
-    SKED_I_GAUS_WITH_CAPACITY = 8,
-    SKED_I_GAUS_WITH_EXACT = 16
+    SKED_I_GAUS_WITH_CAPACITY = 8
 };
 
 /* Numbers that the host and one thread of the device keep. */

@@ -57,7 +57,7 @@ static sked_status open_descent(descent *d, sked_error *err)
     if (backend == NULL)
         SKED_TRY(sked_i_backend_find("cpu", &backend, err));
     d->backend = backend->gaus_descent;
-    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma, d->limit};
+    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->limit};
     d->most = !d->backend->beside ? 1 : d->m->n > large ? short_run : long_run;
     const int64_t longest = d->backend->beside ? long_run : 1;
     SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
@@ -178,11 +178,8 @@ static sked_status prepare(descent *d, sked_error *err)
     for (int32_t p = 0; p <= m->profiles; p++)
         for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)
             d->peak = fmax(d->peak, d->l->state->level[(int64_t)p * m->cells + c]);
-    d->terms = (sked_i_gaus_terms){.weight = m->weight,
-                                   .capacity = m->capacity,
-                                   .tau = d->tau,
-                                   .alpha = m->alpha,
-                                   .exact_dependency = d->tuning->exact};
+    d->terms =
+        (sked_i_gaus_terms){.weight = m->weight, .capacity = m->capacity, .tau = d->tau, .alpha = m->alpha};
     reset_sigma(d, d->tuning->sigma_scale);
     set_tau(d, 0, d->tau);
     return d->backend->place(d->steps, d->mu, d->sigma, err);

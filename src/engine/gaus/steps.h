@@ -42,8 +42,6 @@ typedef struct sked_i_gaus_tuning {
     double kappa;       /* sigma at the start as a share of the window */
     double sigma_most;  /* largest sigma */
     double sigma_scale; /* of kappa and sigma_most: below 1 for restarts near a good schedule */
-    bool fixed_sigma;   /* keep sigma as it starts */
-    bool exact;         /* exact form of the dependency violation */
     bool published;     /* augmented Lagrangian with dual steps and a growing penalty */
     int32_t iterations; /* gradient steps */
     int32_t restarts;   /* times it goes back to the incumbent within the iterations */

@@ -16,9 +16,6 @@
     X(RATE, "rate", REAL, "0.2", 1e-6, 100, NULL, "learning rate")                                         \
     X(KAPPA, "kappa", REAL, "0.15", 1e-6, 10, NULL, "sigma of a start as a share of the op's window")      \
     X(SIGMA, "sigma", REAL, "8", 0.15, 100, NULL, "largest sigma in steps")                                \
-    X(FIXED_SIGMA, "fixed-sigma", BOOL, "false", 0, 0, NULL, "keep sigma as it starts")                    \
-    X(DEPENDENCY, "dependency", ENUM, "shortfall", 0, 0, "shortfall|exact",                                \
-      "violation of an edge: expected shortfall, or the chance that it is broken")                         \
     X(LAGRANGIAN, "lagrangian", ENUM, "ours", 0, 0, "ours|published",                                      \
       "weights of violations: multipliers grow where one stalls; or dual steps and a growing penalty")     \
     X(POLISH, "polish", BOOL, "true", 0, 0, NULL, "annealed moves of ops after legalising")                \
@@ -27,7 +24,6 @@
     X(PATIENCE, "patience", INT, "4", 0, 1e6, NULL, "rounds without progress before it stops")
 SKED_I_OPTIONS(GAUS_OPTIONS);
 
-enum { DEPENDENCY_SHORTFALL, DEPENDENCY_EXACT };
 enum { LAGRANGIAN_OURS, LAGRANGIAN_PUBLISHED };
 enum {
     forced = 20000,     /* ops up to which fds is worth its time as a start */
@@ -42,8 +38,6 @@ static sked_i_gaus_settings read_settings(const double *value)
                                        .kappa = value[OPTION_KAPPA],
                                        .sigma_most = value[OPTION_SIGMA],
                                        .sigma_scale = 1,
-                                       .fixed_sigma = value[OPTION_FIXED_SIGMA] != 0,
-                                       .exact = value[OPTION_DEPENDENCY] == DEPENDENCY_EXACT,
                                        .published = value[OPTION_LAGRANGIAN] == LAGRANGIAN_PUBLISHED,
                                        .iterations = (int32_t)value[OPTION_STEPS],
                                        .restarts = (int32_t)value[OPTION_RESTARTS],
