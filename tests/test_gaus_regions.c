@@ -3,7 +3,7 @@
  * rules, and a circuit on which no move of one op helps.
  */
 #include "base/rng.h"
-#include "engine/gaus/closure.h"
+#include "engine/gaus/best_closure.h"
 #include "engine/gaus/steps.h"
 #include "random_problem.h"
 

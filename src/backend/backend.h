@@ -4,7 +4,7 @@
  */
 #ifndef SKED_BACKEND_BACKEND_H
 #define SKED_BACKEND_BACKEND_H
-#include "backend/gaus.h"
+#include "backend/gaussian.h"
 #include "backend/gflownet.h"
 #include "backend/kernels.h"
 #include "backend/stepwise.h"

@@ -4,7 +4,7 @@
  */
 #ifndef SKED_FORM_RELAXATION_H
 #define SKED_FORM_RELAXATION_H
-#include "backend/gaus.h"
+#include "backend/gaussian.h"
 #include "form/loop.h"
 
 /*

@@ -10,7 +10,7 @@
  * each of them alone would lose. Prices are those of the smoothed peak, exp(level / tau): a move is taken
  * where that falls in truth, else half of it, a quarter, ... (any share of a move keeps the edges).
  */
-#include "engine/gaus/closure.h"
+#include "engine/gaus/best_closure.h"
 #include "engine/gaus/steps.h"
 
 #include <assert.h>

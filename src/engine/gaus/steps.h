@@ -2,14 +2,15 @@
  * The Gaussian relaxation in time steps (docs/methods/gaus.md): starts are whole steps, what counts are the
  * profiles of loads and of memory.
  *
- *   starts.c     where the means begin: list, ASAP, ALAP, midpoint, filling, random
- *   descent.c    Adam under an augmented Lagrangian; legalises often and keeps the best
- *   means.c      the same on the means alone, for peak memory of large graphs
- *   legalise.c   means to a legal schedule: topological repair, modulo repair
- *   state.c      a legal schedule with its profiles, moved op by op
- *   polish.c     single-op moves within slack under the same smoothed objective
- *   pushes.c     moves of several ops, for loads with communication
- *   regions.c    moves of some hundred ops by minimum cuts (closure.c), for peak memory
+ *   incumbent.c    the best schedule of one thread
+ *   first_means.c  where the means begin: list, ASAP, ALAP, midpoint, filling, random
+ *   descent.c      Adam under an augmented Lagrangian; legalises often and keeps the best
+ *   means.c        the same on the means alone, for peak memory of large graphs
+ *   legalise.c     means to a legal schedule: topological repair, modulo repair
+ *   state.c        a legal schedule with its profiles, moved op by op
+ *   polish.c       single-op moves within slack under the same smoothed objective
+ *   pushes.c       moves of several ops, for loads with communication
+ *   regions.c      moves of some hundred ops by minimum cuts (best_closure.c), for peak memory
  */
 #ifndef SKED_ENGINE_GAUS_STEPS_H
 #define SKED_ENGINE_GAUS_STEPS_H

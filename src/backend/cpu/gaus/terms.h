@@ -6,7 +6,7 @@
 #ifndef SKED_BACKEND_CPU_GAUS_TERMS_H
 #define SKED_BACKEND_CPU_GAUS_TERMS_H
 #include "backend/cpu/gaus/normal.h"
-#include "backend/gaus.h"
+#include "backend/gaussian.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * all independent, so P(start <= d) = F_i(d) = Phi((d + 0.5 - mu_i) / sigma_i). One call gives the value
  * and the gradient of the whole augmented Lagrangian; docs/methods/gaus.md has every formula.
  */
-#ifndef SKED_BACKEND_GAUS_H
-#define SKED_BACKEND_GAUS_H
+#ifndef SKED_BACKEND_GAUSSIAN_H
+#define SKED_BACKEND_GAUSSIAN_H
 #include "base/clock.h"
 
 /* F is taken as 0 or 1 further than this many sigmas from mu (2.9e-7 is left outside). */
