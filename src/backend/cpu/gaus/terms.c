@@ -79,6 +79,17 @@ void sked_i_gaus_communication_back(const sked_i_gaus_evaluator *s, sked_i_gaus_
 
 /* ------------------------------------------------------------------ edges and the horizon */
 
+/* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
+static double excess(const sked_i_normal *t, double m, double s, double *dm, double *ds)
+{
+    double pdf;
+    assert(s > 0);
+    const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
+    *dm = cdf;
+    *ds = pdf;
+    return s * (pdf + z * cdf);
+}
+
 /*
  * Edges: by how much the difference of two starts is expected to fall short of the gap. After rounding an
  * edge is broken from a difference of gap - 1 downwards; gap - 1/2 lies half-way (continuity correction).
@@ -88,8 +99,7 @@ static double shortfall(const sked_i_gaus_evaluator *s, int32_t from, int64_t e,
 {
     const int32_t to = s->view->edge_to[e];
     *deviation = sqrt(s->sigma[from] * s->sigma[from] + s->sigma[to] * s->sigma[to]);
-    return sked_i_gaus_excess(&s->normal, s->view->gap[e] - 0.5 + s->mu[from] - s->mu[to], *deviation, dm,
-                              ds);
+    return excess(&s->normal, s->view->gap[e] - 0.5 + s->mu[from] - s->mu[to], *deviation, dm, ds);
 }
 
 static bool binds(const sked_i_gaus_view *v, int32_t i, int64_t e)
@@ -136,7 +146,7 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_par
 static double late(const sked_i_gaus_evaluator *s, int32_t i, double *dm, double *ds)
 {
     const double over = s->mu[i] + s->view->duration[i] - s->view->steps - 0.5;
-    return sked_i_gaus_excess(&s->normal, over, s->sigma[i], dm, ds);
+    return excess(&s->normal, over, s->sigma[i], dm, ds);
 }
 
 void sked_i_gaus_latency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)

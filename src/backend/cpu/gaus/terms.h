@@ -110,26 +110,4 @@ void sked_i_gaus_peak_back(const double *profile, int32_t cells, double tau, dou
 double sked_i_gaus_overuse(const double *profile, int32_t cells, double capacity);
 void sked_i_gaus_overuse_back(const double *profile, int32_t cells, double capacity, double weight,
                               double *adjoint);
-
-/* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
-static inline double sked_i_gaus_excess(const sked_i_normal *t, double m, double s, double *dm, double *ds)
-{
-    double pdf;
-    assert(s > 0);
-    const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
-    *dm = cdf;
-    *ds = pdf;
-    return s * (pdf + z * cdf);
-}
-
-/* Adds what the violations cost to value->total; coefficient gets dL/dV of every family. */
-static inline void sked_i_gaus_add_violations(const double *multiplier, const double *penalty,
-                                              sked_i_gaus_value *value, double *coefficient)
-{
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        const double v = value->violation[f];
-        value->total += multiplier[f] * v + 0.5 * penalty[f] * v * v;
-        coefficient[f] = multiplier[f] + penalty[f] * v;
-    }
-}
 #endif
