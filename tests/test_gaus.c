@@ -363,14 +363,14 @@ static void wander(const sked_i_relaxation *m, uint64_t seed, int *moves)
 {
     sked_i_gaus_state *s = NULL, *fresh = NULL;
     sked_i_rng rng;
-    int32_t at[64], scratch[64];
+    int32_t at[64];
     double mu[64];
     sked_i_rng_seed(&rng, seed, 3);
     OK(sked_i_gaus_state_create(m, &s, err));
     OK(sked_i_gaus_state_create(m, &fresh, err));
     for (int32_t i = 0; i < m->n; i++)
         mu[i] = m->lo[i] + (m->hi[i] - m->lo[i]) * sked_i_rng_uniform(&rng);
-    sked_i_gaus_round(m, mu, (int)(seed % 3), at, scratch);
+    sked_i_gaus_round(m, mu, seed % 2 == 1, at);
     sked_i_gaus_state_set(s, at);
     for (int k = 0; k < 200; k++) {
         const int32_t i = (int32_t)sked_i_rng_below(&rng, (uint64_t)m->n);

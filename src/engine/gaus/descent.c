@@ -173,7 +173,7 @@ static sked_status prepare(descent *d, sked_error *err)
     d->peak = 0;
     for (int32_t i = 0; i < m->n; i++)
         assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
-    sked_i_gaus_round(m, d->mu, SKED_I_GAUS_REPAIR_LATER, d->l->at, d->l->scratch);
+    sked_i_gaus_round(m, d->mu, false, d->l->at);
     sked_i_gaus_state_set(d->l->state, d->l->at);
     for (int32_t p = 0; p <= m->profiles; p++)
         for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)

@@ -49,29 +49,11 @@ static void push_earlier(const sked_i_relaxation *m, int32_t *at)
     }
 }
 
-/* Rounded down, which keeps difference constraints. */
-static int32_t middle_of(int32_t a, int32_t b)
-{
-    return (int32_t)floor(((double)a + b) / 2);
-}
-
-static void repair_edges(const sked_i_relaxation *m, int repair, int32_t *at, int32_t *scratch)
-{
-    if (repair != SKED_I_GAUS_REPAIR_EARLIER)
-        push_later(m, at);
-    if (repair == SKED_I_GAUS_REPAIR_LATER)
-        return;
-    push_earlier(m, repair == SKED_I_GAUS_REPAIR_EARLIER ? at : scratch);
-    for (int32_t i = 0; repair == SKED_I_GAUS_REPAIR_MIDDLE && i < m->n; i++)
-        at[i] = middle_of(at[i], scratch[i]);
-}
-
-void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, int repair, int32_t *at,
-                       int32_t *scratch)
+void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlier, int32_t *at)
 {
     for (int32_t i = 0; i < m->n; i++)
-        at[i] = scratch[i] = rounded(m, mu, i);
-    repair_edges(m, repair, at, scratch);
+        at[i] = rounded(m, mu, i);
+    (earlier ? push_earlier : push_later)(m, at);
     for (int32_t i = 0; i < m->n; i++)
         assert(at[i] >= m->lo[i] && at[i] <= m->hi[i]); /* pushed only as far as the windows reckon with */
 }
@@ -153,7 +135,7 @@ static bool legalise_capped(sked_i_gaus_legaliser *l, const double *mu, const sk
 {
     const int32_t backs[] = {0, 2, l->m->steps};
     for (int k = 0; k < 3; k++) {
-        sked_i_gaus_round(l->m, mu, SKED_I_GAUS_REPAIR_EARLIER, l->at, l->scratch);
+        sked_i_gaus_round(l->m, mu, true, l->at);
         if (!place_near(l, mu, backs[k], limit))
             continue;
         sked_i_gaus_state_set(l->state, l->at);
@@ -169,7 +151,10 @@ static double value_of(sked_i_gaus_legaliser *l, const int32_t *at)
     return sked_i_gaus_state_value(l->state);
 }
 
-/* Later, earlier and their middle, the first of the best; later alone once the limit is reached. */
+/*
+ * Later, earlier and their middle, the first of the best; later alone once the limit is reached. The middle,
+ * rounded down, of two schedules that keep difference constraints keeps them.
+ */
 bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked_i_limit *limit)
 {
     const sked_i_relaxation *m = l->m;
@@ -183,7 +168,7 @@ bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked
         return true;
     push_earlier(m, l->scratch);
     for (int32_t i = 0; i < m->n; i++)
-        l->middle[i] = middle_of(l->at[i], l->scratch[i]);
+        l->middle[i] = (int32_t)floor(((double)l->at[i] + l->scratch[i]) / 2);
     const double earlier = value_of(l, l->scratch);
     if (!(value_of(l, l->middle) < fmin(later, earlier)))
         sked_i_gaus_state_set(l->state, later <= earlier ? l->at : l->scratch);

@@ -445,7 +445,7 @@ static void keep_edges(descent *d, int32_t k)
 
 static void round_means(const descent *d, sked_i_gaus_legaliser *l)
 {
-    sked_i_gaus_round(d->m, d->mu, SKED_I_GAUS_REPAIR_LATER, l->at, l->scratch);
+    sked_i_gaus_round(d->m, d->mu, false, l->at);
     sked_i_gaus_state_set(l->state, l->at);
 }
 

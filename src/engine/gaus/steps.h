@@ -115,14 +115,9 @@ static inline double sked_i_gaus_state_mass(const sked_i_gaus_state *s, int32_t 
 
 /* ------------------------------------------------------------------ legalising */
 
-/*
- * How edges that rounding broke are repaired: push ops later, or earlier, or take the middle of both (legal,
- * since the middle of two schedules that keep difference constraints keeps them).
+/* mu to starts that keep windows and edges, not capacities: rounded, then pushed later, or earlier. at: [n].
  */
-enum { SKED_I_GAUS_REPAIR_LATER, SKED_I_GAUS_REPAIR_EARLIER, SKED_I_GAUS_REPAIR_MIDDLE };
-/* mu to starts that keep windows and edges, not capacities. at, scratch: [n]. */
-void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, int repair, int32_t *at,
-                       int32_t *scratch);
+void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlier, int32_t *at);
 
 /* What turns means into schedules that keep everything. */
 typedef struct sked_i_gaus_legaliser {
