@@ -18,7 +18,7 @@ STANDS_ON = {
     "schedule": ["formats", "problem", "backend"],  # the simulator hands large batches to a backend
     "form": ["schedule"],
     "engine": ["form"],
-    "method": ["engine", "report", "dist"],  # recordings and samples are written as reports are; ranks share a run
+    "method": ["engine", "report", "dist"],  # samples are written as reports are; ranks share a run
     "target": ["schedule"],
     "report": ["schedule"],
     "dist": ["schedule"],

@@ -816,7 +816,7 @@ typedef struct relaxed {
     sked_graph *graph;
     sked_problem problem;
     double steps;
-    sked_i_gaus_model *model;
+    sked_i_relaxation *model;
     sked_i_gaus_legaliser *legaliser;
     sked_i_gaus_incumbent best;
     double *mu;
@@ -832,9 +832,9 @@ static void open_relaxed(int32_t nodes, relaxed *x)
     sked_problem_init(&x->problem, x->graph);
     x->problem.objective = SKED_OBJECTIVE_MEMORY;
     x->steps = floor(1.2 * info.depth);
-    OK(sked_i_gaus_model_create(&x->problem, 0, (int64_t)x->steps, &x->model, err));
+    OK(sked_i_relaxation_create(&x->problem, 0, (int64_t)x->steps, &x->model, err));
     OK(sked_i_gaus_legaliser_create(x->model, &x->legaliser, err));
-    OK(sked_i_gaus_incumbent_create(x->model->n, false, &x->best, err));
+    OK(sked_i_gaus_incumbent_create(x->model->n, &x->best, err));
     assert_non_null(x->mu = malloc((size_t)x->model->n * sizeof *x->mu));
 }
 
@@ -843,16 +843,16 @@ static void close_relaxed(relaxed *x)
     free(x->mu);
     sked_i_gaus_incumbent_free(&x->best);
     sked_i_gaus_legaliser_destroy(x->legaliser);
-    sked_i_gaus_model_destroy(x->model);
+    sked_i_relaxation_destroy(x->model);
     sked_graph_destroy(x->graph);
 }
 
 static void model_once(void *data)
 {
     const relaxed *x = data;
-    sked_i_gaus_model *m = NULL;
-    OK(sked_i_gaus_model_create(&x->problem, 0, (int64_t)x->steps, &m, err));
-    sked_i_gaus_model_destroy(m);
+    sked_i_relaxation *m = NULL;
+    OK(sked_i_relaxation_create(&x->problem, 0, (int64_t)x->steps, &m, err));
+    sked_i_relaxation_destroy(m);
 }
 
 static void legalise_once(void *data)

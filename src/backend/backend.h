@@ -4,7 +4,7 @@
  */
 #ifndef SKED_BACKEND_BACKEND_H
 #define SKED_BACKEND_BACKEND_H
-#include "backend/gaus.h"
+#include "backend/gaussian.h"
 #include "backend/gflownet.h"
 #include "backend/kernels.h"
 #include "backend/stepwise.h"
@@ -54,8 +54,6 @@ typedef struct sked_i_backend {
                             const int32_t *order, double *makespan, sked_error *err);
     const sked_i_gaus_backend *gaus; /* the Gaussian relaxation; NULL: this backend has none */
     const sked_i_gaus_descent_backend *gaus_descent;
-    const sked_i_gaus_device_backend *gaus_device; /* the same with devices; NULL: none */
-    const sked_i_gaus_device_descent_backend *gaus_device_descent;
     /*
      * time[k * guesses + g] of candidate k under guess g. NULL: the caller runs them one by one
      * (robust/timing.c).

@@ -294,11 +294,6 @@ sked_status sked_builder_set_weight(sked_builder *b, int32_t op, double weight, 
     return set_amount(b, op, "weight", b->weight, weight, err);
 }
 
-sked_status sked_builder_set_duration(sked_builder *b, int32_t op, double duration, sked_error *err)
-{
-    return set_amount(b, op, "duration", b->duration, duration, err);
-}
-
 sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep, sked_error *err)
 {
     REFUSE_FAILED(b);

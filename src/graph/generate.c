@@ -30,14 +30,6 @@ const sked_family_info *sked_family_at(int i)
     return i >= 0 && i < COUNT_OF(families) ? &families[i]->info : NULL;
 }
 
-const sked_family_info *sked_family_find(const char *name)
-{
-    for (int i = 0; i < COUNT_OF(families); i++)
-        if (strcmp(families[i]->info.name, name) == 0)
-            return &families[i]->info;
-    return NULL;
-}
-
 void sked_generate_options_init_sized(sked_generate_options *opt, size_t size)
 {
     const sked_generate_options preset = {.nodes = 100};

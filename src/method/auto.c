@@ -43,11 +43,6 @@ static const member for_large_shops[] = {
     {"exact", NULL, 0.5, true},
     {"search", NULL, 1, false},
 };
-/* Transfers between devices, many ops: the relaxation moves all ops at once, search goes on from there. */
-static const member for_transfers[] = {
-    {"list", NULL, 0, false}, {"list", "scheme=serial", 0, false}, {"list", "direction=backward", 0, false},
-    {"heft", NULL, 0, false}, {"gaus", NULL, 0.5, false},          {"search", NULL, 1, false},
-};
 /* Unequal devices: exact proves many small problems within moments, and finds what annealing misses. */
 static const member for_machines[] = {
     {"list", NULL, 0, false},
@@ -88,9 +83,6 @@ typedef struct plan {
 
 #define PLAN(list) ((plan){list, (int)(sizeof(list) / sizeof *(list))})
 
-/* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
-static const int32_t relaxed_from = 2000;
-
 /* Ops of small shops, and of those that are worth a proof at all. */
 static const int32_t small_shop = 160, large_shop = 250;
 
@@ -111,8 +103,6 @@ static plan choose(const sked_problem *p)
         return PLAN(for_limits);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->machine != NULL)
         return lookahead_work(p) <= quick_work ? PLAN(for_machines) : PLAN(for_large_machines);
-    if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
-        return PLAN(for_transfers);
     if (p->graph->n_ops <= large_shop && sked_i_shop_fits(p))
         return p->graph->n_ops <= small_shop ? PLAN(for_shops) : PLAN(for_large_shops);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);

@@ -199,9 +199,8 @@ static sked_status check(const sked_sweep_options *opt, const sked_run_options *
         if (!(opt->values[i] >= 0))
             return sked_i_fail(err, SKED_ERR_ARGUMENT, "a sweep takes values of 0 or more, not %g",
                                opt->values[i]);
-    if (run->candidates > 1 || run->record != NULL)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "a sweep gives one schedule per value: neither candidates nor a recording");
+    if (run->candidates > 1)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "a sweep gives one schedule per value: no candidates");
     return SKED_OK;
 }
 

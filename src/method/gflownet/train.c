@@ -69,12 +69,6 @@ enum {
     OPTION_RULE
 };
 
-const sked_option *sked_i_train_options(int *count)
-{
-    *count = n_options;
-    return options;
-}
-
 /* A graph that is looked at but not trained on, and what others reach there. */
 typedef struct held_out {
     sked_graph *graph;

@@ -1,7 +1,6 @@
 /*
- * Rounds of the time-step relaxation. The first round takes each kind of start through descent and polish;
- * later rounds go on from the incumbent (polish for longer, or descend from it with sharp sigmas) or from
- * random means.
+ * Items of the rounds. The first round takes each kind of start through descent and polish; later rounds go
+ * on from the incumbent (polish for longer, or descend from it with sharp sigmas) or from random means.
  */
 #include "method/gaus/gaus.h"
 
@@ -9,88 +8,40 @@
 #include "problem/bounds.h"
 #include "problem/communication.h"
 
+#include <assert.h>
+
 enum {
-    at_leisure = 8,       /* times as many steps where the time is known that they may take */
+    worth_forking = 2000, /* ops from which an evaluation takes longer than starting threads */
     means_lead = 5000,    /* ops from which Gaussians find little that the means alone do not */
     means_for_one = 4,    /* steps on the means for one with Gaussians */
-    means_at_leisure = 2, /* times as many of these where they descend alone */
-    ops_a_round = 10 /* pushes: ops for one more round without progress, where the time is the user's limit */
+    means_at_leisure = 2  /* times as many of these where they descend alone */
 };
 
-static const double near_work = 3e8; /* looks for the least communication: some seconds */
-
-typedef struct tools {
-    sked_i_gaus_legaliser *legaliser;
-    double *mu;    /* [n] where Gaussians start from */
-    double *means; /* [n] those that descend alone */
-    double *near;  /* [n] of the first worker: starts of least communication, where they stand for list */
-    bool alone;    /* of the first worker: the means descend without Gaussians, for want of time or of use */
-    bool polishes; /* of the first worker: it allows none, and the incumbent is polished from the start */
-} tools;
-
-static bool means_alone(const sked_i_gaus_rounds *r)
-{
-    const tools *first = r->workers[0].tools;
-    return first->alone;
-}
-
-static bool only_polishes(const sked_i_gaus_rounds *r)
-{
-    const tools *first = r->workers[0].tools;
-    return first->polishes;
-}
-
-static void destroy_tools(void *data)
-{
-    tools *t = data;
-    if (t == NULL)
-        return;
-    sked_i_gaus_legaliser_destroy(t->legaliser);
-    free(t->mu);
-    free(t->means);
-    free(t->near);
-    free(t);
-}
-
-static sked_status create_tools(const sked_i_gaus_rounds *r, void **out, sked_error *err)
-{
-    const sked_i_gaus_model *m = r->model;
-    sked_status st = SKED_OK;
-    tools *t = NULL;
-    SKED_NEW0(t, 1);
-    SKED_NEW(t->mu, m->n);
-    SKED_NEW(t->means, m->n);
-    SKED_TRY(sked_i_gaus_legaliser_create(m, &t->legaliser, err));
-    *out = t;
-    return SKED_OK;
-cleanup:
-    destroy_tools(t);
-    return st;
-}
+static const double near_work = 3e8;     /* looks for the least communication: some seconds */
+static const double descent_share = 0.6; /* of an item's time where a polish follows */
 
 /* ------------------------------------------------------------------ before the first round */
 
-/* A schedule becomes the incumbent where it is one of this model, and better. */
-static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
+bool sked_i_gaus_adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
 {
-    const sked_i_gaus_model *m = r->model;
-    const tools *t = r->workers[0].tools;
+    const sked_i_relaxation *m = r->model;
+    sked_i_gaus_state *state = sked_i_gaus_worker_at(r, 0)->legaliser->state;
     const double before = r->best.value;
     if (s == NULL || s->ii != m->period)
         return false;
     for (int32_t i = 0; i < m->n; i++)
         if (!(s->start[i] >= m->lo[i] && s->start[i] <= m->hi[i]))
             return false;
-    sked_i_gaus_state_load(t->legaliser->state, s->start);
-    if (sked_i_gaus_state_legal(t->legaliser->state))
-        sked_i_gaus_keep(&r->best, t->legaliser->state);
+    sked_i_gaus_state_load(state, s->start);
+    if (sked_i_gaus_state_legal(state))
+        sked_i_gaus_keep(&r->best, state);
     return r->best.value < before;
 }
 
 /* The driver's bound has less time. It holds for all schedules if the model leaves none of them out. */
 static sked_status raise_bound(sked_i_gaus_rounds *r, double communication, sked_error *err)
 {
-    const sked_i_gaus_model *m = r->model;
+    const sked_i_relaxation *m = r->model;
     const sked_problem *p = r->run->problem;
     double bound;
     if (p->horizon != m->steps || p->ii != m->period)
@@ -107,8 +58,8 @@ static sked_status raise_bound(sked_i_gaus_rounds *r, double communication, sked
  */
 static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
 {
-    const sked_i_gaus_model *m = r->model;
-    tools *t = r->workers[0].tools;
+    const sked_i_relaxation *m = r->model;
+    const sked_i_gaus_worker *w = sked_i_gaus_worker_at(r, 0);
     sked_i_limit limit = r->run->limit;
     sked_i_bound_effort effort = {.work = near_work, .limit = &limit};
     sked_status st = SKED_OK;
@@ -120,18 +71,17 @@ static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
         limit.deadline = fmin(limit.deadline, sked_clock() + 0.3 * (limit.deadline - sked_clock()));
     SKED_NEW(near, m->n);
     for (int32_t i = 0; i < m->n; i++) {
-        t->mu[i] = m->lo[i];
-        t->means[i] = m->hi[i];
+        w->mu[i] = m->lo[i];
+        w->means[i] = m->hi[i];
     }
-    SKED_TRY(sked_i_least_communication(m->g, m->period, t->mu, t->means, &effort, near, &least, err));
+    SKED_TRY(sked_i_least_communication(m->g, m->period, w->mu, w->means, &effort, near, &least, err));
     SKED_TRY(raise_bound(r, least, err));
-    if (sked_i_gaus_legalise(t->legaliser, near, &r->run->limit))
-        sked_i_gaus_keep(&r->best, t->legaliser->state);
+    if (sked_i_gaus_legalise(w->legaliser, near, &r->run->limit))
+        sked_i_gaus_keep(&r->best, w->legaliser->state);
     if (r->best.value < before) {
-        t->near = near;
-        r->list = near;
+        r->list = r->near = near;
         near = NULL;
-        SKED_TRY(sked_i_gaus_rounds_offer(r, err));
+        SKED_TRY(sked_i_gaus_offer_best(r, err));
     }
 cleanup:
     free(near);
@@ -141,18 +91,17 @@ cleanup:
 /* The means alone descend, one start for each thread, and two for one. With capacities they cannot. */
 static void leave_means(sked_i_gaus_rounds *r)
 {
-    tools *first = r->workers[0].tools;
     const int most = r->threads > 2 ? r->threads : 2;
     if (!sked_i_gaus_means_suffice(r->model))
         return;
-    first->alone = true;
+    r->alone = true;
     r->starts = r->set->starts < most ? r->set->starts : most;
 }
 
 /* Peak memory of a large graph: Gaussians find in a minute what the means do in a second. */
 static bool prefers_means(const sked_i_gaus_rounds *r)
 {
-    return r->n >= means_lead && r->period == 0 && sked_i_gaus_means_suffice(r->model);
+    return r->model->n >= means_lead && r->model->period == 0 && sked_i_gaus_means_suffice(r->model);
 }
 
 /* The polish of a large graph is by regions. */
@@ -164,10 +113,9 @@ static bool moves_regions(const sked_i_gaus_rounds *r)
 /* A loop with capacities: the means cannot descend alone, only the polish is left. Needs an incumbent. */
 static void leave_polish(sked_i_gaus_rounds *r)
 {
-    tools *first = r->workers[0].tools;
-    if (sked_i_gaus_means_suffice(r->model) || r->period == 0 || r->best.value == INFINITY)
+    if (sked_i_gaus_means_suffice(r->model) || r->model->period == 0 || r->best.value == INFINITY)
         return;
-    first->polishes = true;
+    r->polishes = true;
     r->starts = 0;
 }
 
@@ -175,8 +123,14 @@ static void leave_polish(sked_i_gaus_rounds *r)
 static bool hopeless(const sked_i_gaus_rounds *r, double left)
 {
     const bool means = sked_i_gaus_means_suffice(r->model);
-    const double steps = means ? 120 : r->period > 0 ? 40 : 0;
-    return r->threads * 0.3 * left < steps * 1e-6 * r->n;
+    const double steps = means ? 120 : r->model->period > 0 ? 40 : 0;
+    return r->threads * 0.3 * left < steps * 1e-6 * r->model->n;
+}
+
+/* How many ranks make this run. */
+static int ranks(const sked_i_run *run)
+{
+    return run->options->together ? sked_dist_size() : 1;
 }
 
 /*
@@ -185,8 +139,7 @@ static bool hopeless(const sked_i_gaus_rounds *r, double left)
  */
 static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
 {
-    sked_i_gaus_worker *w = &r->workers[0];
-    const tools *t = w->tools;
+    sked_i_gaus_worker *w = sked_i_gaus_worker_at(r, 0);
     sked_i_gaus_tuning tuning = r->tuning;
     sked_i_gaus_incumbent *scratch = &r->items[0].best;
     const double begin = sked_clock(), left = r->run->limit.deadline - begin;
@@ -197,7 +150,7 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     if (prefers_means(r) || r->tuning.backend->gaus_descent->beside)
         return SKED_OK; /* a GPU makes its steps while the starts of others are legalised */
     tuning.iterations = 2;
-    sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
+    sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, w->mu);
     if (hopeless(r, left)) {
         r->starts = 1;
         leave_means(r);
@@ -205,10 +158,9 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
         return SKED_OK;
     }
     const sked_status st =
-        sked_i_gaus_descend(t->legaliser, &tuning, &r->run->limit, t->mu, scratch, &w->evaluations, err);
+        sked_i_gaus_descend(w->legaliser, &tuning, &r->run->limit, w->mu, scratch, &w->evaluations, err);
     const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
-    const double count =
-        floor(sked_i_gaus_ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
+    const double count = floor(ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
     if (count < 1) {
         leave_means(r);
@@ -217,15 +169,15 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     return st;
 }
 
-static sked_status prepare(sked_i_gaus_rounds *r, sked_error *err)
+sked_status sked_i_gaus_prepare(sked_i_gaus_rounds *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_schedule *given = r->run->options->start;
     const sked_schedule *list = given != NULL ? given : sked_i_run_incumbent(r->run);
     r->list = list != NULL ? list->start : NULL;
-    (void)adopt(r, list);
+    (void)sked_i_gaus_adopt(r, list);
     if (given != NULL && r->best.value < INFINITY)
-        SKED_TRY(sked_i_gaus_rounds_offer(r, err));
+        SKED_TRY(sked_i_gaus_offer_best(r, err));
     if (given == NULL)
         SKED_TRY(adopt_near(r, err));
     SKED_TRY(afford_starts(r, err));
@@ -236,7 +188,7 @@ cleanup:
 /* ------------------------------------------------------------------ what a round does */
 
 /* Kinds of start, the most promising first: where loads count, symmetric starts are of little use. */
-static int kind_of(const sked_i_gaus_model *m, int k)
+static int kind_of(const sked_i_relaxation *m, int k)
 {
     static const int for_loads[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_FILL, SKED_I_GAUS_START_ALAP,
                                     SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ASAP};
@@ -262,8 +214,8 @@ static int kind_for_means(int k)
  */
 static int first_count(const sked_i_gaus_rounds *r)
 {
-    const bool fill = r->tuning.backend->gaus_descent->beside || means_alone(r);
-    const int ranks = sked_i_gaus_ranks(r->run), own = (r->starts + ranks - 1) / ranks;
+    const bool fill = r->tuning.backend->gaus_descent->beside || r->alone;
+    const int all = ranks(r->run), own = (r->starts + all - 1) / all;
     return fill && r->starts > 1 && r->threads > own ? r->threads : own > 0 ? own : 1;
 }
 
@@ -272,8 +224,8 @@ static void plan_first(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int ki
 {
     it->varied = r->starts > 0 && kind >= r->starts;
     const int which = it->varied ? kind % r->starts : kind;
-    it->start = means_alone(r) ? kind_for_means(which) : kind_of(r->model, which);
-    it->from_best = only_polishes(r);
+    it->start = r->alone ? kind_for_means(which) : kind_of(r->model, which);
+    it->from_best = r->polishes;
 }
 
 /*
@@ -283,7 +235,7 @@ static void plan_first(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int ki
  */
 static int later_count(const sked_i_gaus_rounds *r)
 {
-    const bool beside = r->tuning.backend->gaus_descent->beside && !means_alone(r);
+    const bool beside = r->tuning.backend->gaus_descent->beside && !r->alone;
     return beside ? 2 * r->threads : r->threads > 2 ? r->threads : 2;
 }
 
@@ -292,7 +244,7 @@ static void plan_later(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int tu
 {
     it->varied = false;
     it->start = SKED_I_GAUS_START_RANDOM;
-    it->from_best = turn % 4 != 3 || means_alone(r) || only_polishes(r);
+    it->from_best = turn % 4 != 3 || r->alone || r->polishes;
 }
 
 /*
@@ -301,22 +253,31 @@ static void plan_later(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int tu
  */
 static double share_of_round(const sked_i_gaus_rounds *r)
 {
-    if (means_alone(r))
+    if (r->alone)
         return r->round == 0 ? 0.6 : r->round < 3 ? 0.5 : 1;
     return r->round == 0 ? 0.6 : 1;
 }
 
-static void plan(sked_i_gaus_rounds *r)
+/*
+ * The first of the items of a rank among those of all ranks that make this run together, as if they were one
+ * rank with as many items: ranks begin with different starts. Else 0.
+ */
+static int first_item(const sked_i_gaus_rounds *r)
+{
+    return r->run->options->together ? sked_dist_rank() * r->count : 0;
+}
+
+void sked_i_gaus_plan(sked_i_gaus_rounds *r)
 {
     const sked_i_gaus_settings *set = r->set;
     const bool beside = r->tuning.backend->gaus_descent->beside;
     const double sweeps = set->polish ? set->sweeps : 0;
     /* One turn in so many is a polish of the incumbent. */
-    const int polishing = means_alone(r) && !moves_regions(r) ? 8 : 2;
+    const int polishing = r->alone && !moves_regions(r) ? 8 : 2;
     r->count = r->round == 0 ? first_count(r) : later_count(r);
     r->share = share_of_round(r);
     r->list = r->round == 0 ? r->list : NULL;
-    const int first = sked_i_gaus_first_item(r->run, r->count);
+    const int first = first_item(r);
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
         const int turn = r->round + first + k;
@@ -325,8 +286,7 @@ static void plan(sked_i_gaus_rounds *r)
         else
             plan_later(r, it, turn);
         it->descend = r->starts > 0;
-        it->means_only =
-            means_alone(r) && (!beside || k % 4 != 3); /* what a GPU can do beside costs nothing */
+        it->means_only = r->alone && (!beside || k % 4 != 3); /* what a GPU can do beside costs nothing */
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
         if (it->from_best && set->polish && (turn % polishing == 1 || r->starts == 0)) {
@@ -339,11 +299,21 @@ static void plan(sked_i_gaus_rounds *r)
 
 /* ------------------------------------------------------------------ one item */
 
-static void begin(sked_i_gaus_task *t)
+/* An item in progress, in a worker's thread: it reads the rounds but does not change them. */
+typedef struct task {
+    const sked_i_gaus_rounds *rounds;
+    sked_i_gaus_worker *worker;
+    sked_i_gaus_item *item;
+    sked_i_gaus_tuning tuning; /* of this descent; begin may change it */
+    sked_i_limit limit;        /* of the phase in progress */
+    sked_i_rng rng;
+} task;
+
+static void begin(task *t)
 {
     const sked_i_gaus_rounds *r = t->rounds;
-    const sked_i_gaus_model *m = r->model;
-    const tools *own = t->worker->tools;
+    const sked_i_relaxation *m = r->model;
+    const sked_i_gaus_worker *own = t->worker;
     sked_i_gaus_item *it = t->item;
     t->worker->evaluations++;
     if (it->from_best && r->best.value < INFINITY) {
@@ -373,28 +343,27 @@ static void begin(sked_i_gaus_task *t)
  * Peak memory: the means alone descend first, four steps for one or, where the time is known, as many more
  * as it allows; with an interval only where there is no time for more.
  */
-static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
+static sked_status descend_means(task *t, sked_error *err)
 {
     const sked_i_gaus_rounds *r = t->rounds;
     sked_i_gaus_worker *w = t->worker;
-    const tools *own = w->tools;
     const double begin = sked_clock();
     const int64_t before = w->evaluations;
     sked_i_gaus_tuning tuning = t->tuning;
-    if (!sked_i_gaus_means_suffice(r->model) || (r->period > 0 && !means_alone(r)))
+    if (!sked_i_gaus_means_suffice(r->model) || (r->model->period > 0 && !r->alone))
         return SKED_OK;
     const int32_t times = t->item->means_only ? means_for_one * means_at_leisure : means_for_one;
     tuning.iterations = (int32_t)fmin(1e9, (double)times * r->set->steps);
     tuning.every = r->set->every;
     if (!t->item->from_best && t->item->start == SKED_I_GAUS_START_LIST)
         tuning.sigma_scale *= 0.5; /* near a good schedule */
-    for (int32_t i = 0; i < r->n; i++)
-        own->means[i] = own->mu[i];
-    const sked_status st = sked_i_gaus_descend_means(own->legaliser, &tuning, &t->limit, own->means,
+    for (int32_t i = 0; i < r->model->n; i++)
+        w->means[i] = w->mu[i];
+    const sked_status st = sked_i_gaus_descend_means(w->legaliser, &tuning, &t->limit, w->means,
                                                      &t->item->best, &w->evaluations, err);
-    w->means.calls++;
-    w->means.seconds += sked_clock() - begin;
-    w->means.evaluations += w->evaluations - before;
+    w->means_alone.calls++;
+    w->means_alone.seconds += sked_clock() - begin;
+    w->means_alone.evaluations += w->evaluations - before;
     return st;
 }
 
@@ -402,16 +371,16 @@ static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
  * Of an item's time, that of the means. Gaussians follow in the other half. Without them the means take half
  * more, at the cost of the polish, which finds little then; moves of regions find much.
  */
-static double means_share(const sked_i_gaus_task *t)
+static double means_share(const task *t)
 {
     if (!t->item->means_only)
         return 0.5;
     return moves_regions(t->rounds) ? 1 : 1.5;
 }
 
-static sked_status descend(sked_i_gaus_task *t, sked_error *err)
+static sked_status descend(task *t, sked_error *err)
 {
-    const tools *own = t->worker->tools;
+    const sked_i_gaus_worker *own = t->worker;
     const bool only = t->item->means_only;
     const double now = sked_clock(), deadline = t->limit.deadline;
     if (t->limit.paced)
@@ -424,9 +393,9 @@ static sked_status descend(sked_i_gaus_task *t, sked_error *err)
                                &t->worker->evaluations, err);
 }
 
-static sked_status move_regions(sked_i_gaus_task *t, sked_error *err)
+static sked_status move_regions(task *t, sked_error *err)
 {
-    const tools *own = t->worker->tools;
+    const sked_i_gaus_worker *own = t->worker;
     const double begin = sked_clock();
     const sked_status st =
         sked_i_gaus_move_regions(own->legaliser->state, t->item->sweeps, &t->rng, &t->limit,
@@ -436,9 +405,9 @@ static sked_status move_regions(sked_i_gaus_task *t, sked_error *err)
     return st;
 }
 
-static sked_status polish(sked_i_gaus_task *t, sked_error *err)
+static sked_status polish(task *t, sked_error *err)
 {
-    const tools *own = t->worker->tools;
+    const sked_i_gaus_worker *own = t->worker;
     sked_i_gaus_item *it = t->item;
     if (it->best.value == INFINITY)
         return SKED_OK;
@@ -449,57 +418,78 @@ static sked_status polish(sked_i_gaus_task *t, sked_error *err)
         &it->best, err);
 }
 
+/* `part` of an item's share of what is left of the round: the items of one worker share it evenly. */
+static sked_i_limit slice(const sked_i_gaus_rounds *r, int index, double part)
+{
+    sked_i_limit limit = r->run->limit;
+    const double now = sked_clock();
+    const int left = (r->count - index + r->threads - 1) / r->threads;
+    if (isfinite(r->deadline) && limit.paced)
+        limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
+    return limit;
+}
+
+/* Runs one phase and notes what it took. */
+static sked_status run_phase(task *t, sked_status (*phase)(task *t, sked_error *err),
+                             sked_i_gaus_effort *effort, sked_error *err)
+{
+    const double begin = sked_clock();
+    const int64_t before = t->worker->evaluations;
+    const sked_status st = phase(t, err);
+    effort->calls++;
+    effort->seconds += sked_clock() - begin;
+    effort->evaluations += t->worker->evaluations - before;
+    return st;
+}
+
+/* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */
+static int threads_for(const sked_i_run *run, int jobs)
+{
+    const int threads = run->options->threads;
+    return run->problem->graph->n_ops < worth_forking || jobs >= threads ? 1 : threads / jobs;
+}
+
+sked_status sked_i_gaus_run_item(const sked_i_gaus_rounds *r, sked_i_gaus_worker *w, int index,
+                                 sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_gaus_item *it = &r->items[index];
+    task t = {.rounds = r, .worker = w, .item = it, .tuning = r->tuning};
+    sked_i_rng_seed(&t.rng, r->run->options->seed, (uint64_t)r->round * 1000003u + (uint64_t)index);
+    it->best.value = INFINITY;
+    it->best.curve = &w->curve;
+    it->best.evaluations = &w->evaluations;
+    t.tuning.threads = threads_for(r->run, r->count);
+    t.tuning.steps = &w->steps;
+    begin(&t);
+    if (it->descend) {
+        t.limit = slice(r, index, it->sweeps > 0 ? descent_share : 1);
+        SKED_TRY(run_phase(&t, descend, &w->descent, err));
+    }
+    it->gradient = it->best.value;
+    if (it->sweeps > 0) {
+        t.limit = slice(r, index, 1);
+        SKED_TRY(run_phase(&t, polish, &w->polish, err));
+    }
+    assert(it->best.value <= it->gradient);
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ the note */
+
 static const char *start_name(const sked_i_gaus_rounds *r)
 {
     static const char *const names[] = {"list", "ALAP", "midpoint", "filling", "ASAP", "random"};
-    const tools *first = r->workers[0].tools;
-    const bool near = r->best_start == SKED_I_GAUS_START_LIST && first->near != NULL;
+    const bool near = r->best_start == SKED_I_GAUS_START_LIST && r->near != NULL;
     return near ? "least communication" : names[r->best_start];
 }
 
-static void explain(const sked_i_gaus_rounds *r, const char *why)
+void sked_i_gaus_explain(const sked_i_gaus_rounds *r, const char *why)
 {
     if (r->round == 0)
         sked_i_run_note(r->run, "schedule to start from %g; no round, stopped by %s", r->best.value, why);
     else
         sked_i_run_note(r->run, "gradient %g, with polish %g, best start %s; %d rounds, stopped by %s",
                         r->gradient, r->best.value, start_name(r), r->round, why);
-}
-
-static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish",
-                                                  .polish_name = "polish",
-                                                  .descent_share = 0.6,
-                                                  .create_tools = create_tools,
-                                                  .destroy_tools = destroy_tools,
-                                                  .prepare = prepare,
-                                                  .plan = plan,
-                                                  .begin = begin,
-                                                  .descend = descend,
-                                                  .polish = polish,
-                                                  .adopt = adopt,
-                                                  .explain = explain};
-
-sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *set,
-                                  const sked_i_gaus_model *m, sked_error *err)
-{
-    int threads = run->options->threads;
-    sked_i_gaus_tuning tuning = set->tuning;
-    const sked_status st = sked_i_gaus_fit(run, &m->view, &tuning, &threads, err);
-    if (st != SKED_OK)
-        return st;
-    sked_i_gaus_rounds r = {.run = run,
-                            .set = set,
-                            .relaxation = &relaxation,
-                            .model = m,
-                            .tuning = tuning,
-                            .period = m->period,
-                            .starts = set->starts,
-                            .threads = threads,
-                            .most = set->starts > 2 * threads ? set->starts : 2 * threads};
-    r.tuning.goal = sked_i_run_bound(run);
-    if (sked_i_gaus_pushable(m) && set->polish && run->limit.paced && isfinite(run->limit.deadline))
-        r.more_patience = m->n / ops_a_round;
-    if (tuning.backend->gaus_descent->beside && run->limit.paced && isfinite(run->limit.deadline))
-        sked_i_gaus_lengthen(&r.tuning, at_leisure); /* the time limit cuts them down to what it allows */
-    return sked_i_gaus_rounds_run(&r, err);
 }

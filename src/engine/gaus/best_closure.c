@@ -1,4 +1,4 @@
-#include "engine/gaus/closure.h"
+#include "engine/gaus/best_closure.h"
 
 #include <assert.h>
 

@@ -7,7 +7,7 @@
  * Stage filling: ops in the order of their windows' middle (ties: topological) go where an even share of
  * the work before them ends. Symmetric starts are useless where lags are 0: all ops would stand together.
  */
-static void fill(const sked_i_gaus_model *m, double *mu)
+static void fill(const sked_i_relaxation *m, double *mu)
 {
     double total = 0, done = 0;
     for (int32_t i = 0; i < m->n; i++)
@@ -22,7 +22,7 @@ static void fill(const sked_i_gaus_model *m, double *mu)
     }
 }
 
-void sked_i_gaus_place_means(const sked_i_gaus_model *m, int kind, const double *list, sked_i_rng *rng,
+void sked_i_gaus_place_means(const sked_i_relaxation *m, int kind, const double *list, sked_i_rng *rng,
                              double *mu)
 {
     const bool loads = m->use_ptr[m->n] > 0;

@@ -3,8 +3,8 @@
  * all independent, so P(start <= d) = F_i(d) = Phi((d + 0.5 - mu_i) / sigma_i). One call gives the value
  * and the gradient of the whole augmented Lagrangian; docs/methods/gaus.md has every formula.
  */
-#ifndef SKED_BACKEND_GAUS_H
-#define SKED_BACKEND_GAUS_H
+#ifndef SKED_BACKEND_GAUSSIAN_H
+#define SKED_BACKEND_GAUSSIAN_H
 #include "base/clock.h"
 
 /* F is taken as 0 or 1 further than this many sigmas from mu (2.9e-7 is left outside). */
@@ -44,7 +44,6 @@ typedef struct sked_i_gaus_terms {
     const double *tau;      /* [profiles + 1] > 0, smoothing of the peak */
     double alpha;
     double multiplier[SKED_I_GAUS_FAMILIES], penalty[SKED_I_GAUS_FAMILIES];
-    bool exact_dependency; /* expected number of broken edges instead of the expected shortfall */
 } sked_i_gaus_terms;
 
 typedef struct sked_i_gaus_value {
@@ -86,8 +85,7 @@ typedef struct sked_i_gaus_growth {
 
 /* What the means may do. Arrays belong to the caller and outlive the descent. */
 typedef struct sked_i_gaus_bounds {
-    const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
-    bool fixed_sigma;
+    const int32_t *lo, *hi;    /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
     const sked_i_limit *limit; /* where evaluate and run take long, they end with it; NULL: none */
 } sked_i_gaus_bounds;
 
@@ -145,118 +143,10 @@ typedef struct sked_i_gaus_descent_backend {
                         sked_error *err);
 } sked_i_gaus_descent_backend;
 
-/* ------------------------------------------------------------------ devices */
-
-/*
- * The relaxation with devices, in real time: op i starts at X_i ~ N(mu_i, sigma_i^2) and runs on device d
- * with chance share[i * devices + d], all independent. Times are in cells of the relaxation's own width.
- */
-/*
- * Unequal devices. Those of one kind run every op in the same time and have the same links. Between different
- * devices an edge takes latency[links + from * kinds + to] + bytes * per_byte[from * kinds + to], by their
- * kinds, and at most `longest`: a missing link is as bad as a very slow one.
- */
-typedef struct sked_i_gaus_device_kinds {
-    int32_t count;
-    const int32_t *of;                /* [devices] */
-    const double *time;               /* [ops * count] INFINITY: it cannot run there, and its share is 0 */
-    const double *latency, *per_byte; /* [2 * count * count], [count * count] */
-    double longest;
-    const double *bytes;   /* [edges] */
-    const double *follows; /* [edges] 1: the time of its `from` there is added to the lag; 0: it is not */
-    const int32_t *links;  /* [edges] where the latencies for it begin */
-} sked_i_gaus_device_kinds;
-
-typedef struct sked_i_gaus_device_view {
-    int32_t ops, devices, pools, cells;
-    const double *duration; /* [ops]; unequal devices have kinds->time instead */
-    const int64_t *succ_ptr;
-    const int32_t *edge_to;
-    const double *lag, *transfer; /* [edges]; transfer: added between different devices; NULL: none */
-    const int64_t *use_ptr;       /* [ops + 1] shares of pools' capacities that an op holds while it runs */
-    const int32_t *use_pool;
-    const double *use_amount;
-    const sked_i_gaus_device_kinds *kinds; /* NULL: identical devices */
-} sked_i_gaus_device_view;
-
-/* L = sum over families of multiplier V + penalty V^2 / 2; no recurrences here. */
-typedef struct sked_i_gaus_device_terms {
-    double multiplier[SKED_I_GAUS_FAMILIES], penalty[SKED_I_GAUS_FAMILIES];
-} sked_i_gaus_device_terms;
-
-/* Means, sigmas and shares of devices; or the gradient with respect to them. */
-typedef struct sked_i_gaus_device_point {
-    double *mu, *sigma; /* [ops] */
-    double *share;      /* [ops * devices] */
-} sked_i_gaus_device_point;
-
-typedef struct sked_i_gaus_device_evaluator sked_i_gaus_device_evaluator;
-typedef struct sked_i_gaus_device_backend {
-    sked_status (*create)(const sked_i_gaus_device_view *view, int threads,
-                          sked_i_gaus_device_evaluator **out, sked_error *err);
-    void (*destroy)(sked_i_gaus_device_evaluator *evaluator);
-    /*
-     * Value and gradient (overwritten). O(devices * (windows of ops + edges + cells)), unequal devices
-     * O(edges * kinds^2) as well; memory O(ops + devices * (ops + cells)) per thread. Same threads: same
-     * bits. Of shares that are 0 on unequal devices the gradient is not needed and may be any number.
-     */
-    sked_status (*evaluate)(sked_i_gaus_device_evaluator *evaluator, const sked_i_gaus_device_terms *terms,
-                            const sked_i_gaus_device_point *at, const sked_i_gaus_device_point *gradient,
-                            sked_i_gaus_value *value, sked_error *err);
-    /* Expected load of the last evaluation, devices first, then pools: [cells], 1 is full. */
-    const double *(*load)(const sked_i_gaus_device_evaluator *evaluator, int32_t row);
-} sked_i_gaus_device_backend;
-
-/* ------------------------------------------------------------------ descents with devices */
-
-/* Arrays belong to the caller and outlive the descent. */
-typedef struct sked_i_gaus_device_bounds {
-    const double *lo, *hi; /* [ops] windows of the means; an empty one: neither mean nor sigma moves */
-    const int32_t *fix;    /* [ops] device of a pinned op, below 0: free; NULL: all are */
-    double least;          /* logits that are further below the largest, in temperatures, give no share */
-    bool fixed_sigma;
-    const sked_i_limit *limit; /* heard within an evaluation, which then ends with STOPPED; NULL: none. The
-                                  CPU alone looks: elsewhere an evaluation is short */
-} sked_i_gaus_device_bounds;
-
-/* One gradient step. The shares are set by the temperature before it. */
-typedef struct sked_i_gaus_device_step {
-    double rate, share_rate; /* of Adam on the means (to be multiplied by sked_i_gaus_pace) and logits */
-    double widest;           /* upper limit of sigma */
-    double temperature;      /* of the softmax */
-    sked_i_gaus_growth raise;
-} sked_i_gaus_device_step;
-
-typedef struct sked_i_gaus_device_descent sked_i_gaus_device_descent;
-
-/* As sked_i_gaus_descent_backend, with shares: the softmax of logits [ops * devices]. */
-typedef struct sked_i_gaus_device_descent_backend {
-    bool beside;
-    sked_status (*create)(const sked_i_gaus_device_view *view, const sked_i_gaus_device_bounds *bounds,
-                          int threads, sked_i_gaus_device_descent **out, sked_error *err);
-    void (*destroy)(sked_i_gaus_device_descent *descent);
-    /* The shares are those of temperature 1. */
-    sked_status (*place)(sked_i_gaus_device_descent *descent, const double *mu, const double *sigma,
-                         const double *logit, sked_error *err);
-    sked_status (*aim)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_terms *terms,
-                       const double *violation, sked_error *err);
-    sked_status (*evaluate)(sked_i_gaus_device_descent *descent, double *dmu, sked_i_gaus_value *value,
-                            sked_error *err);
-    sked_status (*run)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_step *steps, int count,
-                       sked_error *err);
-    /* The shares are those before the last step. */
-    sked_status (*wait)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_point *at,
-                        sked_i_gaus_value *value, sked_error *err);
-} sked_i_gaus_device_descent_backend;
-
 extern const sked_i_gaus_backend sked_i_gaus_cpu;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu;
-extern const sked_i_gaus_device_backend sked_i_gaus_device_cpu;
-extern const sked_i_gaus_device_descent_backend sked_i_gaus_device_descent_cpu;
 #ifdef SKED_WITH_CUDA
 extern const sked_i_gaus_backend sked_i_gaus_cuda;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda;
-extern const sked_i_gaus_device_backend sked_i_gaus_device_cuda;
-extern const sked_i_gaus_device_descent_backend sked_i_gaus_device_descent_cuda;
 #endif
 #endif

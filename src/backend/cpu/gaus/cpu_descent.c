@@ -118,8 +118,6 @@ static void move(sked_i_gaus_descent *d, const sked_i_gaus_step *s, int32_t i)
     const double mu =
         d->mu[i] - 10 * rate * sked_i_gaus_adam(&d->decay, &d->momentum[i], &d->variance[i], d->dmu[i]);
     d->mu[i] = fmin(hi, fmax(lo, mu));
-    if (d->bounds->fixed_sigma)
-        return;
     const int64_t k = (int64_t)d->view->ops + i;
     const double turn =
         sked_i_gaus_adam(&d->decay, &d->momentum[k], &d->variance[k], d->dsigma[i] * d->sigma[i]);

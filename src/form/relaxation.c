@@ -1,5 +1,7 @@
 /* The problem in whole steps. */
-#include "engine/gaus/steps.h"
+#include "form/relaxation.h"
+
+#include "base/memory.h"
 
 #include <assert.h>
 
@@ -12,7 +14,7 @@ static int32_t clip(int64_t t)
     return (int32_t)(t < -most_steps ? -most_steps : t > most_steps ? most_steps : t);
 }
 
-static sked_status copy_ops(sked_i_gaus_model *m, sked_error *err)
+static sked_status copy_ops(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_NEW(m->lo, m->n);
@@ -30,7 +32,7 @@ cleanup:
 
 /* Netlists mostly number their ops in topological order: taken in that order, neighbours lie close together.
  */
-static sked_status choose_order(sked_i_gaus_model *m, sked_error *err)
+static sked_status choose_order(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
@@ -46,7 +48,7 @@ cleanup:
 
 /* An edge is a rule where it can bind; carried edges of an unpipelined problem are none, and no use either.
  */
-static sked_status copy_edges(sked_i_gaus_model *m, sked_error *err)
+static sked_status copy_edges(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
@@ -74,7 +76,7 @@ cleanup:
 }
 
 /* Sizes of values that somebody uses, and who has parallel edges. */
-static sked_status copy_memory(sked_i_gaus_model *m, sked_error *err)
+static sked_status copy_memory(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
@@ -86,7 +88,7 @@ static sked_status copy_memory(sked_i_gaus_model *m, sked_error *err)
         stamp[i] = -1;
     for (int32_t i = 0; i < m->n; i++)
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-            if (!sked_i_gaus_counts(m, e))
+            if (!sked_i_relaxation_counts(m, e))
                 continue;
             m->multi[i] = m->multi[i] || stamp[g->edge_to[e]] == i;
             stamp[g->edge_to[e]] = i;
@@ -104,7 +106,7 @@ typedef struct profile_map {
     int32_t single;            /* profile of the one pool of a graph without demands, -1: none */
 } profile_map;
 
-static void number_profiles(sked_i_gaus_model *m, profile_map *map)
+static void number_profiles(sked_i_relaxation *m, profile_map *map)
 {
     const sked_graph *g = m->g;
     const bool load = m->p->objective == SKED_OBJECTIVE_RESOURCE || m->p->objective == SKED_OBJECTIVE_COST;
@@ -116,14 +118,14 @@ static void number_profiles(sked_i_gaus_model *m, profile_map *map)
     map->single = load && !pooled ? m->profiles++ : -1;
 }
 
-static void add_use(sked_i_gaus_model *m, int64_t *count, int32_t profile, double amount)
+static void add_use(sked_i_relaxation *m, int64_t *count, int32_t profile, double amount)
 {
     assert(profile >= 0 && profile < m->profiles && amount >= 0);
     m->use_profile[*count] = profile;
     m->use_amount[(*count)++] = amount;
 }
 
-static void add_uses(sked_i_gaus_model *m, const profile_map *map, int32_t i, int64_t *count)
+static void add_uses(sked_i_relaxation *m, const profile_map *map, int32_t i, int64_t *count)
 {
     const sked_graph *g = m->g;
     m->use_ptr[i] = *count;
@@ -140,7 +142,7 @@ static void add_uses(sked_i_gaus_model *m, const profile_map *map, int32_t i, in
         add_use(m, count, map->single, g->weight[i]);
 }
 
-static void set_weights(sked_i_gaus_model *m, const profile_map *map)
+static void set_weights(sked_i_relaxation *m, const profile_map *map)
 {
     const sked_graph *g = m->g;
     for (int32_t p = 0; p <= m->profiles; p++) {
@@ -160,7 +162,7 @@ static void set_weights(sked_i_gaus_model *m, const profile_map *map)
 }
 
 /* One more amount of profile p. */
-static void add_amount(sked_i_gaus_model *m, int32_t p, double amount, bool *whole)
+static void add_amount(sked_i_relaxation *m, int32_t p, double amount, bool *whole)
 {
     m->typical[p] += amount;
     m->largest[p] = fmax(m->largest[p], amount);
@@ -172,7 +174,7 @@ static void add_amount(sked_i_gaus_model *m, int32_t p, double amount, bool *who
  * long rows of other amounts, where adding would take too long, a rounding error is the price; not against a
  * capacity, which may be met to the last bit.
  */
-static void choose_differences(sked_i_gaus_model *m, const bool *whole)
+static void choose_differences(sked_i_relaxation *m, const bool *whole)
 {
     enum { long_row = 4096 };
     for (int32_t p = 0; p <= m->profiles; p++)
@@ -181,7 +183,7 @@ static void choose_differences(sked_i_gaus_model *m, const bool *whole)
 }
 
 /* Mean and largest amount per profile: the scale of its smoothing. */
-static sked_status set_scales(sked_i_gaus_model *m, sked_error *err)
+static sked_status set_scales(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     double *count = NULL;
@@ -210,7 +212,7 @@ cleanup:
     return st;
 }
 
-static sked_status make_profiles(sked_i_gaus_model *m, sked_error *err)
+static sked_status make_profiles(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
@@ -240,7 +242,7 @@ cleanup:
     return st;
 }
 
-static void make_view(sked_i_gaus_model *m)
+static void make_view(sked_i_relaxation *m)
 {
     m->view = (sked_i_gaus_view){.ops = m->n,
                                  .profiles = m->profiles,
@@ -268,17 +270,17 @@ static sked_status refuse_steps(int64_t steps, sked_error *err)
                        (long long)most_steps, (long long)steps);
 }
 
-sked_status sked_i_gaus_model_create(const sked_problem *p, int64_t ii, int64_t steps,
-                                     sked_i_gaus_model **out, sked_error *err)
+sked_status sked_i_relaxation_create(const sked_problem *p, int64_t ii, int64_t steps,
+                                     sked_i_relaxation **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_gaus_model *m = NULL;
+    sked_i_relaxation *m = NULL;
     assert(ii >= 0);
     *out = NULL;
     if (steps > most_steps || ii > most_steps)
         return refuse_steps(steps > ii ? steps : ii, err);
     SKED_NEW0(m, 1);
-    *m = (sked_i_gaus_model){.p = p, .g = p->graph, .n = p->graph->n_ops};
+    *m = (sked_i_relaxation){.p = p, .g = p->graph, .n = p->graph->n_ops};
     m->steps = (int32_t)steps;
     m->period = (int32_t)ii;
     m->cells = ii > 0 ? m->period : m->steps + 1;
@@ -299,11 +301,11 @@ sked_status sked_i_gaus_model_create(const sked_problem *p, int64_t ii, int64_t 
     *out = m;
     return SKED_OK;
 cleanup:
-    sked_i_gaus_model_destroy(m);
+    sked_i_relaxation_destroy(m);
     return st;
 }
 
-void sked_i_gaus_model_destroy(sked_i_gaus_model *m)
+void sked_i_relaxation_destroy(sked_i_relaxation *m)
 {
     if (m == NULL)
         return;

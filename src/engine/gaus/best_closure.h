@@ -5,8 +5,8 @@
  * (problem/live_cut.h has the flow of a whole graph at moments, on a network that is never built, and leaves
  * no cut.)
  */
-#ifndef SKED_ENGINE_GAUS_CLOSURE_H
-#define SKED_ENGINE_GAUS_CLOSURE_H
+#ifndef SKED_ENGINE_GAUS_BEST_CLOSURE_H
+#define SKED_ENGINE_GAUS_BEST_CLOSURE_H
 #include "base/memory.h"
 
 struct sked_i_gaus_closure_node {
