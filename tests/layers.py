@@ -15,13 +15,13 @@ STANDS_ON = {
     "formats": ["graph"],
     "problem": ["graph"],
     "backend": ["base"],
-    "schedule": ["formats", "problem", "backend"],  # the simulator hands large batches to a backend
+    "schedule": ["formats", "problem"],
     "form": ["schedule"],
-    "engine": ["form"],
+    "engine": ["form", "backend"],
     "method": ["engine", "report", "dist"],  # recordings and samples are written as reports are; ranks share a run
     "target": ["schedule"],
     "report": ["schedule"],
-    "dist": ["schedule"],
+    "dist": ["schedule", "backend"],  # a rank takes the GPU of its place
     "robust": ["method", "target"],
 }
 CUDA = re.compile(r"(cuda|cublas|curand|cusolver|cusparse|cub/|thrust/|cooperative_groups|nvToolsExt|nvtx|nccl)")

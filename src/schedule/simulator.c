@@ -2,7 +2,6 @@
  * The proxy: start times from device orders. In-edges are copied into rows that are read front to back,
  * so one evaluation is one pass over ops and edges: about 12 bytes read per edge and 20 per op.
  */
-#include "backend/backend.h"
 #include "base/memory.h"
 #include "problem/costs.h"
 #include "schedule/schedule.h"
@@ -245,48 +244,4 @@ void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *devic
         if (!run_in_order(sim, dev, order + offset, transfers, into, &makespan[b]))
             makespan[b] = run_any_order(sim, dev, order + offset, transfers, into);
     }
-}
-
-/* The tables of the machine, by reference. */
-static sked_i_batch_machine batch_machine(const sked_simulator *sim, bool transfers)
-{
-    const sked_i_costs *c = sim->costs;
-    int32_t rows = 0;
-    for (int32_t i = 0; c->row != NULL && i < sim->ops; i++)
-        rows += c->row[i] >= 0;
-    return (sked_i_batch_machine){.classes = c->classes,
-                                  .groups = c->machine->n_groups,
-                                  .rows = rows,
-                                  .class_of = c->class_of,
-                                  .group_of = c->machine->group,
-                                  .speed = c->speed,
-                                  .table_row = c->row,
-                                  .table = c->table,
-                                  .link_latency = c->machine->link_latency,
-                                  .link_bandwidth = c->machine->link_bandwidth,
-                                  .bytes = sim->bytes,
-                                  .transfers = transfers};
-}
-
-sked_status sked_simulator_batch(const sked_simulator *sim, const char *backend, int64_t count,
-                                 const int32_t *device, const int32_t *order, bool transfers,
-                                 double *makespan, sked_error *err)
-{
-    const sked_i_backend *b = NULL;
-    sked_i_batch_machine m = {0};
-    if (sim->costs != NULL)
-        m = batch_machine(sim, transfers);
-    const sked_i_batch_graph g = {.ops = sim->ops,
-                                  .devices = sim->devices,
-                                  .edges = sim->row[sim->ops],
-                                  .duration = sim->duration,
-                                  .row = sim->row,
-                                  .pred = sim->pred,
-                                  .lag = sim->lag,
-                                  .transfer = transfers ? sim->transfer : NULL,
-                                  .machine = sim->costs != NULL ? &m : NULL};
-    if (sim->devices == 0)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "batched simulation needs devices");
-    const sked_status st = sked_i_backend_find(backend, &b, err);
-    return st == SKED_OK ? b->simulate(&g, count, device, order, makespan, err) : st;
 }
