@@ -74,6 +74,29 @@ void sked_schedule_destroy(sked_schedule *s)
     free(s);
 }
 
+void sked_i_schedule_sort(const sked_graph *g, const double *start, sked_i_keyed *item, sked_i_keyed *spare,
+                          int32_t *order)
+{
+    for (int32_t k = 0; k < g->n_ops; k++)
+        item[k] = (sked_i_keyed){sked_i_sort_key(start[g->topo[k]]), g->topo[k]};
+    sked_i_sort_keyed(item, spare, g->n_ops);
+    for (int32_t k = 0; k < g->n_ops; k++)
+        order[k] = (int32_t)item[k].value;
+}
+
+sked_status sked_i_schedule_order(const sked_graph *g, const double *start, int32_t *order, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_keyed *item = NULL, *spare = NULL;
+    SKED_NEW(item, g->n_ops);
+    SKED_NEW(spare, g->n_ops);
+    sked_i_schedule_sort(g, start, item, spare, order);
+cleanup:
+    free(item);
+    free(spare);
+    return st;
+}
+
 double sked_i_makespan(const sked_graph *g, const sked_schedule *s)
 {
     double latest = 0;

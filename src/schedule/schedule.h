@@ -4,10 +4,21 @@
  */
 #ifndef SKED_SCHEDULE_SCHEDULE_H
 #define SKED_SCHEDULE_SCHEDULE_H
+#include "base/sort.h"
 #include "problem/problem.h"
 
 /* Latest finish. O(ops). */
 double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
+
+/*
+ * Ops by start; equal starts (zero durations) in the graph's topological order, so that no cycle arises: as
+ * targets run them. item, spare: [ops] work space. O(ops).
+ */
+void sked_i_schedule_sort(const sked_graph *g, const double *start, sked_i_keyed *item, sked_i_keyed *spare,
+                          int32_t *order);
+/* The same with work space of its own. */
+SKED_MUST_CHECK sked_status sked_i_schedule_order(const sked_graph *g, const double *start, int32_t *order,
+                                                  sked_error *err);
 
 /*
  * Numbers devices by their least op, so that schedules which differ in the names only are equal (local.c).
