@@ -258,6 +258,7 @@ GOOD = {
 BAD = [
     (rooms_go_one_way, {"src/base/b.c": '#include "graph/graph.h"\n'}),
     (rooms_go_one_way, {"src/engine/b.c": '#include "method/method.h"\n'}),
+    (rooms_go_one_way, {"src/schedule/b.c": '#include "backend/backend.h"\n'}),
     (rooms_go_one_way, {"src/attic/b.c": ""}),
     (methods_do_not_meet, {"src/method/one.c": '\n#include "method/two/two.h"\n'}),
     (methods_do_not_meet, {"src/method/method.c": '#include "method/two/two.h"\n'}),

@@ -65,7 +65,10 @@ cleanup:
 /* ------------------------------------------------------------------ groups of devices and classes of links
  */
 
-/* Typed devices by type; the others by the class that the costs found for them. */
+/*
+ * Typed devices by type; the others by the class that the costs found for them. Not as in problem/kinds.h:
+ * devices of a type share what is unknown of them, whatever links and durations tell them apart.
+ */
 static sked_status group_devices(sked_i_model *m, sked_error *err)
 {
     const sked_machine *machine = m->problem->machine;
