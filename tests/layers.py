@@ -15,13 +15,13 @@ STANDS_ON = {
     "formats": ["graph"],
     "problem": ["graph"],
     "backend": ["base"],
-    "schedule": ["formats", "problem", "backend"],  # the simulator hands large batches to a backend
+    "schedule": ["formats", "problem"],
     "form": ["schedule"],
-    "engine": ["form"],
+    "engine": ["form", "backend"],
     "method": ["engine", "report", "dist"],  # samples are written as reports are; ranks share a run
     "target": ["schedule"],
     "report": ["schedule"],
-    "dist": ["schedule"],
+    "dist": ["schedule", "backend"],  # a rank takes the GPU of its place
     "robust": ["method", "target"],
 }
 CUDA = re.compile(r"(cuda|cublas|curand|cusolver|cusparse|cub/|thrust/|cooperative_groups|nvToolsExt|nvtx|nccl)")
@@ -258,6 +258,7 @@ GOOD = {
 BAD = [
     (rooms_go_one_way, {"src/base/b.c": '#include "graph/graph.h"\n'}),
     (rooms_go_one_way, {"src/engine/b.c": '#include "method/method.h"\n'}),
+    (rooms_go_one_way, {"src/schedule/b.c": '#include "backend/backend.h"\n'}),
     (rooms_go_one_way, {"src/attic/b.c": ""}),
     (methods_do_not_meet, {"src/method/one.c": '\n#include "method/two/two.h"\n'}),
     (methods_do_not_meet, {"src/method/method.c": '#include "method/two/two.h"\n'}),

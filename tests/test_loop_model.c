@@ -8,6 +8,7 @@
 #include "robust/posterior.h"
 #include "robust/record.h"
 #include "robust/solve.h"
+#include "schedule/replay.h"
 
 #include <math.h>
 
@@ -91,8 +92,8 @@ static void close_setup(setup *x)
     sked_graph_destroy(x->graph);
 }
 
-/* The time of a compiled schedule is that of the simulator on the problem as the guess has it. */
-static void times_are_the_simulators(void **state)
+/* The time of a compiled schedule is that of the reference on the problem as the guess has it. */
+static void times_are_the_references(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 24; seed++) {
@@ -104,17 +105,19 @@ static void times_are_the_simulators(void **state)
         OK(sked_i_timing_open(&t, &x.model, s, err));
         for (int32_t i = 0; i < 5; i++) {
             sked_i_guess guess = {0};
-            sked_simulator *sim = NULL;
+            sked_i_replay *reference = NULL;
             double makespan;
             sked_i_model_rates(&x.model, sked_i_belief_guess(&x.belief, i), &w->rates);
             w->rates.read = x.model.sized ? 0 : 0.2;
             sked_i_model_state(&x.model, &w->rates);
             const double time = sked_i_timing_run(&t, &w->rates, &w->timing);
             OK(sked_i_guess_open(&guess, &x.model, &w->rates, err));
-            OK(sked_simulator_create(&guess.problem, &sim, err));
-            sked_simulator_run(sim, 1, s->device, t.order, true, &makespan, NULL);
+            OK(sked_i_replay_create(&guess.problem, &(sked_i_replay_rules){0}, &reference, err));
+            OK(sked_i_replay_run(reference, s, NULL, &makespan, err));
             assert_true(fabs(time - makespan) < 1e-9 * makespan);
-            sked_simulator_destroy(sim);
+            for (int32_t k = 0; k < s->ops; k++)
+                assert_true(fabs(w->timing.start[k] - reference->start[k]) <= 1e-9 * makespan);
+            sked_i_replay_destroy(reference);
             sked_i_guess_close(&guess);
         }
         sked_i_timing_close(&t);
@@ -399,7 +402,7 @@ static void records_are_read_strictly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_are_the_simulators),  cmocka_unit_test(derivatives_are_right),
+        cmocka_unit_test(times_are_the_references),  cmocka_unit_test(derivatives_are_right),
         cmocka_unit_test(guesses_explain_the_data),  cmocka_unit_test(systems_are_solved),
         cmocka_unit_test(remote_inputs_are_found),   cmocka_unit_test(luck_does_not_win),
         cmocka_unit_test(records_are_read_strictly),

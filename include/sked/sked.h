@@ -653,15 +653,6 @@ SKED_API void sked_simulator_destroy(sked_simulator *sim);
 SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *device,
                                  const int32_t *order, bool transfers, double *makespan, double *start);
 
-/*
- * The same for large batches on a backend, "cpu" or "cuda", makespans only. Every order must be a
- * topological order of the graph; NAN where one is not. UNSUPPORTED or DEVICE where the backend is missing.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_simulator_batch(const sked_simulator *sim, const char *backend,
-                                                          int64_t count, const int32_t *device,
-                                                          const int32_t *order, bool transfers,
-                                                          double *makespan, sked_error *err);
-
 /* ------------------------------------------------------------------ methods */
 
 /* What a method can take. A problem that needs a missing one is refused as UNSUPPORTED. */

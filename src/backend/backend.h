@@ -10,33 +10,6 @@
 #include "backend/stepwise.h"
 #include "backend/timing.h"
 
-/*
- * Unequal devices and links for the batched simulator. Time of an op on a device of class k: table[table_row
- * * classes + k], or duration / speed[k] where it has no row; INFINITY: it cannot run there.
- */
-typedef struct sked_i_batch_machine {
-    int32_t classes, groups, rows;
-    const int32_t *class_of, *group_of;          /* [devices] */
-    const double *speed;                         /* [classes] */
-    const int32_t *table_row;                    /* [ops] -1: none; NULL: no op has one */
-    const double *table;                         /* [rows * classes] */
-    const double *link_latency, *link_bandwidth; /* [groups * groups] from x to; latency NAN: no link */
-    const double *bytes;                         /* [edges] */
-    bool transfers;                              /* false: they are free */
-} sked_i_batch_machine;
-
-/* A graph as the batched simulator reads it: rows of in-edges of distance 0, ops in topological order. */
-typedef struct sked_i_batch_graph {
-    int32_t ops, devices;
-    int64_t edges;
-    const double *duration; /* [ops] */
-    const int64_t *row;     /* [ops + 1] */
-    const int32_t *pred;    /* [edges] */
-    const double *lag;      /* [edges]; with a machine NAN where it is the time of `pred` on its device */
-    const double *transfer; /* [edges] or NULL */
-    const sked_i_batch_machine *machine; /* NULL: identical devices */
-} sked_i_batch_graph;
-
 typedef struct sked_i_backend {
     const char *name;
     /*
@@ -46,12 +19,6 @@ typedef struct sked_i_backend {
     sked_status (*available)(sked_error *err);
     /* Does what the first call would wait for, some 0.2 s on a GPU; on any thread. NULL: nothing. */
     void (*wake)(void);
-    /*
-     * makespan[b] for each of count schedules given by device[b * ops + i] and order[b * ops + k] (a
-     * topological order of the ops); NAN where an order is not topological. Host memory everywhere.
-     */
-    sked_status (*simulate)(const sked_i_batch_graph *g, int64_t count, const int32_t *device,
-                            const int32_t *order, double *makespan, sked_error *err);
     const sked_i_gaus_backend *gaus; /* the Gaussian relaxation; NULL: this backend has none */
     const sked_i_gaus_descent_backend *gaus_descent;
     /*

@@ -3,8 +3,10 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "base/whole.h"
 
 #include "graph/relations.h"
+#include "schedule/schedule.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,11 +35,10 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 
 static void see(scan *s, double v)
 {
-    const double x = fabs(v) * s->factor, nearest = rint(x), slack = s->factor == 1 ? 0 : 1e-12 * x;
-    if (fabs(x - nearest) > slack || x >= 0x1p53)
-        s->whole = false;
+    if (sked_i_whole(v, s->factor))
+        s->divisor = gcd(s->divisor, (uint64_t)rint(fabs(v) * s->factor));
     else
-        s->divisor = gcd(s->divisor, (uint64_t)nearest);
+        s->whole = false;
 }
 
 static scan scan_times(const sked_problem *p, double factor)
@@ -631,48 +632,27 @@ static void grid_times(const sked_i_cumulative *c, const int32_t *grid, double *
         start[c->op[i]] = grid[i] / c->scale;
 }
 
-/* Any free device will do: intervals in order of their starts. Ops without duration use the first. */
-static void number_devices(const sked_i_cumulative *c, const uint64_t *moments, int64_t count,
-                           int32_t *free_list, sked_schedule *s)
-{
-    int32_t idle = s->devices < c->n ? s->devices : c->n;
-    for (int32_t d = 0; d < idle; d++)
-        free_list[d] = idle - 1 - d;
-    for (int64_t k = 0; k < count; k++) {
-        const int32_t i = op_of(moments[k]), core = i < 0 ? ~i : i, op = c->op[core];
-        if (c->forward.duration[core] == 0)
-            s->device[op] = 0;
-        else if (i >= 0)
-            s->device[op] = idle > 0 ? free_list[--idle] : 0;
-        else
-            free_list[idle++] = s->device[op];
-    }
-}
-
 sked_status sked_i_cumulative_schedule(const sked_i_cumulative *c, const int32_t *start, sked_schedule **out,
                                        sked_error *err)
 {
     sked_status st = SKED_OK;
     uint64_t *moments = NULL;
-    int32_t *free_list = NULL;
     sked_schedule *s = NULL;
     SKED_NEW(moments, 4 * (int64_t)c->n);
-    SKED_NEW(free_list, c->n);
     SKED_TRY(sked_schedule_create(c->n, c->problem->devices, &s, err));
-    const int64_t count = !c->exact || s->devices > 0 ? sort_moments(c, start, moments) : 0;
     grid_times(c, start, s->start);
     if (!c->exact)
-        real_times(c, moments, count, s->start);
+        real_times(c, moments, sort_moments(c, start, moments), s->start);
     if (!c->exact && !keeps_negative_lags(c->problem->graph, s->start))
         grid_times(c, start, s->start);
     if (s->devices > 0)
-        number_devices(c, moments, count, free_list, s);
+        SKED_TRY(sked_i_schedule_assign(c->n, c->problem->graph->duration, c->op, s->devices, s->start,
+                                        s->device, err));
     *out = s;
     s = NULL;
 cleanup:
     sked_schedule_destroy(s);
     free(moments);
-    free(free_list);
     return st;
 }
 

@@ -1,24 +1,20 @@
 /* MiniZinc: the problem in its own terms (starts, cumulative pools), for constraint solvers. */
+#include "base/whole.h"
 #include "form/export.h"
 
 #include <stdio.h>
-
-static bool whole(double x)
-{
-    return x == floor(x) && fabs(x) < 0x1p53;
-}
 
 static sked_status check_amounts(const sked_i_program *m, sked_error *err)
 {
     bool fine = true;
     for (int32_t k = 0; k < m->n_pools; k++) {
         const sked_i_program_pool *q = &m->pool[k];
-        fine = fine && (!q->limited || whole(q->capacity));
+        fine = fine && (!q->limited || sked_i_whole(q->capacity, 1));
         for (int32_t j = 0; fine && j < q->count; j++)
-            fine = whole(q->amount[j]) && (!q->measured || whole(q->load[j]));
+            fine = sked_i_whole(q->amount[j], 1) && (!q->measured || sked_i_whole(q->load[j], 1));
     }
     for (int32_t i = 0; m->objective == SKED_OBJECTIVE_MEMORY && i < m->n; i++)
-        fine = fine && whole(m->p->graph->memory[i]);
+        fine = fine && sked_i_whole(m->p->graph->memory[i], 1);
     return fine ? SKED_OK
                 : sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                               "MiniZinc models need demands, weights and memory that are whole numbers");

@@ -8,59 +8,15 @@
 
 void sked_i_unequal_free(sked_i_unequal *u)
 {
-    void *const owned[] = {u->kind_of, u->time, u->tail, u->latency,  u->bandwidth,
-                           u->pass,    u->in,   u->out,  u->able_ptr, u->able};
+    sked_i_kinds_free(&u->like);
+    void *const owned[] = {u->time, u->tail, u->latency,  u->bandwidth, u->pass,
+                           u->in,   u->out,  u->able_ptr, u->able};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *u = (sked_i_unequal){0};
 }
 
-/* ------------------------------------------------------------------ kinds of devices */
-
-/* Numbers the pairs (class, group of links) in the order of their first device; *member: one of each. */
-static sked_status find_kinds(sked_i_unequal *u, int32_t **member, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_keyed *items = NULL, *spare = NULL;
-    int32_t *name = NULL;
-    const int64_t groups = u->costs->machine->n_groups;
-    SKED_NEW(u->kind_of, u->m);
-    SKED_NEW(*member, u->m);
-    SKED_NEW(items, u->m);
-    SKED_NEW(spare, u->m);
-    SKED_NEW(name, u->m);
-    for (int32_t d = 0; d < u->m; d++)
-        items[d] = (sked_i_keyed){
-            (uint64_t)(sked_i_device_class(u->costs, d) * groups + u->costs->machine->group[d]), d};
-    sked_i_sort_keyed(items, spare, u->m);
-    for (int32_t k = 0, same = 0; k < u->m; k++) {
-        same = k > 0 && items[k].key == items[k - 1].key ? same : (int32_t)items[k].value;
-        u->kind_of[items[k].value] = same; /* its first device, for now */
-    }
-    for (int32_t d = 0; d < u->m; d++) {
-        if (u->kind_of[d] == d) {
-            name[d] = u->kinds;
-            (*member)[u->kinds++] = d;
-        }
-        u->kind_of[d] = name[u->kind_of[d]];
-    }
-cleanup:
-    free(items);
-    free(spare);
-    free(name);
-    return st;
-}
-
-static sked_status copy_times(sked_i_unequal *u, const int32_t *member, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    SKED_NEW(u->time, (int64_t)u->n * u->kinds);
-    for (int32_t i = 0; i < u->n; i++)
-        for (int32_t k = 0; k < u->kinds; k++)
-            u->time[(int64_t)i * u->kinds + k] = sked_i_time(u->costs, i, member[k]);
-cleanup:
-    return st;
-}
+/* ------------------------------------------------------------------ devices */
 
 /* Devices each op may run on, the shortest time first; of equals the lower number. */
 static sked_status list_able(sked_i_unequal *u, const int32_t *fix, sked_error *err)
@@ -158,19 +114,20 @@ static void measure(sked_i_unequal *u, const sked_problem *p, const sked_i_dag *
 }
 
 /* Latencies by pair of kinds. Data that has no link takes so long that nobody uses it. */
-static sked_status copy_links(sked_i_unequal *u, const int32_t *member, sked_error *err)
+static sked_status copy_links(sked_i_unequal *u, sked_error *err)
 {
-    const sked_machine *machine = u->costs->machine;
     const int64_t pairs = (int64_t)u->kinds * u->kinds;
     sked_status st = SKED_OK;
     SKED_NEW(u->latency, 2 * pairs);
     SKED_NEW(u->bandwidth, pairs);
     for (int64_t k = 0; k < pairs; k++) {
-        const int64_t at = sked_i_machine_pair(machine, member[k / u->kinds], member[k % u->kinds]);
-        const bool missing = isnan(machine->link_latency[at]);
-        u->latency[k] = missing ? u->barred : machine->link_latency[at];
-        u->latency[pairs + k] = missing ? 0 : machine->link_latency[at];
-        u->bandwidth[k] = missing ? INFINITY : machine->link_bandwidth[at];
+        double latency, bandwidth;
+        sked_i_kinds_link(&u->like, u->costs, (int32_t)(k / u->kinds), (int32_t)(k % u->kinds), &latency,
+                          &bandwidth);
+        const bool missing = isnan(latency);
+        u->latency[k] = missing ? u->barred : latency;
+        u->latency[pairs + k] = missing ? 0 : latency;
+        u->bandwidth[k] = missing ? INFINITY : bandwidth;
     }
 cleanup:
     return st;
@@ -248,18 +205,19 @@ sked_status sked_i_unequal_make(const sked_problem *p, const sked_i_dag *v, sked
                                 sked_error *err)
 {
     sked_status st = SKED_OK;
-    int32_t *member = NULL;
     *u = (sked_i_unequal){.costs = v->costs, .n = v->n, .m = p->devices};
-    SKED_TRY(find_kinds(u, &member, err));
-    SKED_TRY(copy_times(u, member, err));
+    SKED_TRY(sked_i_kinds_make(u->costs, NULL, false, &u->like, err));
+    u->kinds = u->like.count;
+    u->kind_of = u->like.of;
+    SKED_NEW(u->time, (int64_t)u->n * u->kinds);
+    sked_i_kinds_times(&u->like, u->costs, u->time);
     SKED_TRY(list_able(u, p->fix_device, err));
     SKED_TRY(copy_arcs(u, &v->in, &u->in, err));
     SKED_TRY(copy_arcs(u, &v->out, &u->out, err));
     measure(u, p, v);
-    SKED_TRY(copy_links(u, member, err));
+    SKED_TRY(copy_links(u, err));
     SKED_TRY(list_passes(u, v->in.ptr[u->n], err));
     SKED_TRY(find_tails(u, v, p->fix_device, err));
 cleanup:
-    free(member);
     return st;
 }

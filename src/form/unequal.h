@@ -5,7 +5,7 @@
 #ifndef SKED_FORM_UNEQUAL_H
 #define SKED_FORM_UNEQUAL_H
 #include "form/dag.h"
-#include "problem/costs.h"
+#include "problem/kinds.h"
 
 /* An edge: lag + share * (time of its `from` there) on one device, and a transfer between two. */
 typedef struct sked_i_unequal_arc {
@@ -17,7 +17,8 @@ typedef struct sked_i_unequal_arc {
 typedef struct sked_i_unequal {
     const sked_i_costs *costs; /* of the dag */
     int32_t n, m, kinds;
-    int32_t *kind_of;             /* [m] */
+    sked_i_kinds like;            /* those kinds */
+    const int32_t *kind_of;       /* [m] */
     double *time;                 /* [n * kinds] INFINITY: cannot run there */
     double *tail;                 /* [n * kinds] from the start of the op there to the end of everything */
     double *latency;              /* [2 * kinds * kinds] with bytes, and without */

@@ -1,6 +1,6 @@
 #include "method/memory_limits.h"
 
-#include "base/sort.h"
+#include "schedule/schedule.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -17,24 +17,6 @@ static bool is_over(sked_i_client *client)
     const sked_i_memory_limits *x =
         (const sked_i_memory_limits *)((const char *)client - offsetof(sked_i_memory_limits, client));
     return sked_i_limit_reached(x->limit);
-}
-
-/* Ops in the order of their starts, equal ones in topological order. */
-static sked_status order_of(const sked_schedule *s, const sked_graph *g, int32_t *order, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_keyed *item = NULL, *spare = NULL;
-    SKED_NEW(item, s->ops);
-    SKED_NEW(spare, s->ops);
-    for (int32_t k = 0; k < s->ops; k++)
-        item[k] = (sked_i_keyed){sked_i_sort_key(s->start[g->topo[k]]), g->topo[k]};
-    sked_i_sort_keyed(item, spare, s->ops);
-    for (int32_t k = 0; k < s->ops; k++)
-        order[k] = (int32_t)item[k].value;
-cleanup:
-    free(item);
-    free(spare);
-    return st;
 }
 
 /* A start before a predecessor's is possible with negative lags: such an order is no plan. */
@@ -81,7 +63,7 @@ sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_me
     SKED_NEW(order, p->graph->n_ops);
     SKED_NEW(place, p->graph->n_ops);
     if (known != NULL)
-        SKED_TRY(order_of(known, p->graph, order, err));
+        SKED_TRY(sked_i_schedule_order(p->graph, known->start, order, err));
     const bool useful = known != NULL && is_topological(p->graph, order, place);
     SKED_TRY(sked_i_memory_plan_find(&x->model, &x->client, effort, useful ? order : NULL,
                                      useful ? known->device : NULL, &x->plan, err));

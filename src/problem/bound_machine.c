@@ -3,8 +3,8 @@
  *
  * Paths: head[op][kind] is the earliest start of an op should it run on a device of that kind, the greatest
  * over its predecessors of the least over their kinds of head, lag and transfer; tail[op][kind] likewise.
- * Each predecessor may choose for itself, so this holds for every schedule. A kind is a class of times and a
- * group of links. Two devices of one kind may be the same one, so data passes between them for nothing.
+ * Each predecessor may choose for itself, so this holds for every schedule. Kinds are as in kinds.h. Two
+ * devices of one kind may be the same one, so data passes between them for nothing.
  *
  * Work: the fractional assignment of load.h, for all ops and for those cut off by head or tail. Devices with
  * ops fixed on them are kinds of their own there.
@@ -13,7 +13,7 @@
  */
 #include "base/memory.h"
 #include "problem/bounds.h"
-#include "problem/costs.h"
+#include "problem/kinds.h"
 #include "problem/load.h"
 
 #include <string.h>
@@ -25,10 +25,9 @@ typedef struct bounder {
     const sked_problem *p;
     const sked_graph *g;
     sked_i_costs c;
-    int32_t *kind;   /* [devices] */
-    int32_t *device; /* [kinds] one of each */
-    double *count;   /* [kinds] devices */
-    int32_t kinds;
+    sked_i_kinds like;   /* devices that are alike in what is asked for */
+    int32_t kinds;       /* of them */
+    double *count;       /* [kinds] devices */
     double *head, *tail; /* [ops * kinds] INFINITY: cannot run there */
     double *near;        /* [groups] scratch */
     bool whole;
@@ -47,52 +46,26 @@ static void keep(bounder *b, double bound, const char *name)
 
 /* ------------------------------------------------------------------ kinds */
 
-typedef struct trait {
-    int32_t class, group, device;
-} trait;
-
-static int by_trait(const void *x, const void *y)
+/* apart: as for sked_i_kinds_make. */
+static sked_status find_kinds(bounder *b, const int32_t *apart, sked_error *err)
 {
-    const trait *a = x, *b = y;
-    if (a->class != b->class)
-        return a->class < b->class ? -1 : 1;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return (a->device > b->device) - (a->device < b->device);
-}
-
-/* Numbers kinds in the order of the traits; group is what tells devices of one class apart. */
-static sked_status number_kinds(bounder *b, const int32_t *group, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    trait *t = NULL;
-    SKED_NEW(t, b->c.devices);
-    for (int32_t d = 0; d < b->c.devices; d++)
-        t[d] = (trait){sked_i_device_class(&b->c, d), group[d], d};
-    qsort(t, (size_t)b->c.devices, sizeof *t, by_trait);
-    b->kinds = 0;
-    for (int32_t k = 0; k < b->c.devices; k++) {
-        if (k == 0 || t[k].class != t[k - 1].class || t[k].group != t[k - 1].group) {
-            b->device[b->kinds] = t[k].device;
-            b->count[b->kinds++] = 0;
-        }
-        b->kind[t[k].device] = b->kinds - 1;
-        b->count[b->kinds - 1]++;
-    }
-cleanup:
-    free(t);
+    sked_i_kinds_free(&b->like);
+    const sked_status st = sked_i_kinds_make(&b->c, apart, true, &b->like, err);
+    b->kinds = b->like.count;
+    for (int32_t k = 0; st == SKED_OK && k < b->kinds; k++)
+        b->count[k] = b->like.size[k];
     return st;
 }
 
 static bool may_run(const bounder *b, int32_t op, int32_t kind)
 {
     const int32_t fixed = b->p->fix_device ? b->p->fix_device[op] : -1;
-    return fixed < 0 || b->kind[fixed] == kind;
+    return fixed < 0 || b->like.of[fixed] == kind;
 }
 
 static double time_on(const bounder *b, int32_t op, int32_t kind)
 {
-    return may_run(b, op, kind) ? sked_i_time(&b->c, op, b->device[kind]) : INFINITY;
+    return may_run(b, op, kind) ? sked_i_time(&b->c, op, sked_i_kinds_device(&b->like, kind)) : INFINITY;
 }
 
 /* ------------------------------------------------------------------ paths */
@@ -117,8 +90,8 @@ static void pass(const bounder *b, int64_t e, bool backward, const double *value
     for (int32_t g = 0; g < m->n_groups; g++)
         b->near[g] = b->near[m->n_groups + g] = INFINITY;
     for (int32_t k = 0; k < b->kinds; k++) {
-        const int32_t g = m->group[b->device[k]];
-        const double lag = backward ? 0 : sked_i_lag(&b->c, e, b->device[k]);
+        const int32_t g = m->group[sked_i_kinds_device(&b->like, k)];
+        const double lag = backward ? 0 : sked_i_lag(&b->c, e, sked_i_kinds_device(&b->like, k));
         least[k] = value[k] + lag;
         b->near[g] = fmin(b->near[g], least[k]);
     }
@@ -128,8 +101,8 @@ static void pass(const bounder *b, int64_t e, bool backward, const double *value
             b->near[m->n_groups + g] = fmin(b->near[m->n_groups + g], b->near[other] + t);
         }
     for (int32_t k = 0; k < b->kinds; k++) {
-        least[k] = fmin(least[k], b->near[m->n_groups + m->group[b->device[k]]]);
-        least[k] += backward ? sked_i_lag(&b->c, e, b->device[k]) : 0;
+        least[k] = fmin(least[k], b->near[m->n_groups + m->group[sked_i_kinds_device(&b->like, k)]]);
+        least[k] += backward ? sked_i_lag(&b->c, e, sked_i_kinds_device(&b->like, k)) : 0;
     }
 }
 
@@ -223,7 +196,8 @@ static sked_status fill_rows(const bounder *b, double **out, int64_t *rows, sked
         ++*rows;
     }
     for (int32_t k = 0; k < b->kinds; k++)
-        time[*rows * b->kinds + k] = together / b->c.speed[sked_i_device_class(&b->c, b->device[k])];
+        time[*rows * b->kinds + k] =
+            together / b->c.speed[sked_i_device_class(&b->c, sked_i_kinds_device(&b->like, k))];
     *rows += together > 0;
     *out = time;
 cleanup:
@@ -313,10 +287,10 @@ static sked_status tell_apart(bounder *b, sked_error *err)
     for (int32_t i = 0; b->p->fix_device && i < b->g->n_ops; i++)
         if (b->p->fix_device[i] >= 0)
             group[b->p->fix_device[i]] = b->p->fix_device[i] + 1;
-    st = number_kinds(b, group, err);
+    st = find_kinds(b, group, err);
     if (st == SKED_OK && b->kinds > most_kinds) { /* their classes then */
         memset(group, 0, (size_t)b->c.devices * sizeof *group);
-        st = number_kinds(b, group, err);
+        st = find_kinds(b, group, err);
     }
 cleanup:
     free(group);
@@ -329,10 +303,8 @@ sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const cha
     sked_status st = SKED_OK;
     double *head = NULL, *rest = NULL;
     SKED_TRY(sked_i_costs_make(p, &b.c, err));
-    SKED_NEW(b.kind, b.c.devices);
-    SKED_NEW(b.device, b.c.devices);
     SKED_NEW(b.count, b.c.devices);
-    SKED_TRY(number_kinds(&b, p->machine->group, err));
+    SKED_TRY(find_kinds(&b, NULL, err));
     SKED_TRY(path_bound(&b, err));
     SKED_TRY(least_ends(&b, &head, &rest, err));
     SKED_TRY(tell_apart(&b, err));
@@ -341,8 +313,7 @@ sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const cha
     *why = b.why;
 cleanup:
     sked_i_costs_free(&b.c);
-    free(b.kind);
-    free(b.device);
+    sked_i_kinds_free(&b.like);
     free(b.count);
     free(b.head);
     free(b.tail);

@@ -2,6 +2,7 @@
 
 #include "base/explog.h"
 #include "base/memory.h"
+#include "schedule/schedule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +65,10 @@ cleanup:
 /* ------------------------------------------------------------------ groups of devices and classes of links
  */
 
-/* Typed devices by type; the others by the class that the costs found for them. */
+/*
+ * Typed devices by type; the others by the class that the costs found for them. Not as in problem/kinds.h:
+ * devices of a type share what is unknown of them, whatever links and durations tell them apart.
+ */
 static sked_status group_devices(sked_i_model *m, sked_error *err)
 {
     const sked_machine *machine = m->problem->machine;
@@ -359,40 +363,20 @@ void sked_i_model_state(const sked_i_model *m, sked_i_rates *r)
 
 /* ------------------------------------------------------------------ schedules compiled for the model */
 
-typedef struct place {
-    double start;
-    int32_t rank, op;
-} place;
-
-static int by_start(const void *x, const void *y)
-{
-    const place *a = x, *b = y;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-/* Ops by start, equal ones topologically: as targets run them. */
 static sked_status order_ops(sked_i_timing *r, const sked_graph *g, const sked_schedule *s, sked_error *err)
 {
     sked_status st = SKED_OK;
-    place *places = NULL;
     int32_t *last = NULL;
-    SKED_NEW(places, g->n_ops);
     SKED_NEW(last, s->devices);
-    for (int32_t k = 0; k < g->n_ops; k++)
-        places[k] = (place){s->start[g->topo[k]], k, g->topo[k]};
-    qsort(places, (size_t)g->n_ops, sizeof *places, by_start);
+    SKED_TRY(sked_i_schedule_order(g, s->start, r->order, err));
     for (int32_t d = 0; d < s->devices; d++)
         last[d] = -1;
     for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = places[k].op;
-        r->order[k] = i;
+        const int32_t i = r->order[k];
         r->before[i] = last[s->device[i]];
         last[s->device[i]] = i;
     }
 cleanup:
-    free(places);
     free(last);
     return st;
 }

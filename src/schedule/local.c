@@ -25,13 +25,15 @@ typedef struct localiser {
     sked_i_keyed *spare;  /* [2 ops] for sorting */
     int64_t moments;
     int32_t *newer,
-        *older;      /* [m + 1] free devices as a ring, in the order they were freed; m is its anchor */
-    uint8_t *free;   /* [m] */
-    double *score;   /* [m] */
-    double *free_at; /* [m] in a replay */
-    double *finish;  /* [ops] in a replay */
-    int32_t *urgent; /* [ops] largest bottom level first */
-    int32_t *device, *last; /* [ops] of this pass, of the pass before */
+        *older;       /* [m + 1] free devices as a ring, in the order they were freed; m is its anchor */
+    uint8_t *free;    /* [m] */
+    double *score;    /* [m] */
+    double *tail;     /* [ops] bottom levels */
+    int32_t *urgent;  /* [ops] largest bottom level first */
+    int32_t *order;   /* [ops] in the order of the moments */
+    sked_graph timed; /* g, whose edges wait */
+    sked_simulator *machine; /* the one thought of */
+    int32_t *device, *last;  /* [ops] of this pass, of the pass before */
 } localiser;
 
 static double finish_of(const localiser *x, int32_t op)
@@ -57,13 +59,13 @@ static void weigh_edges(localiser *x)
     }
 }
 
-/* Largest bottom level first. tail: [ops] */
-static void rank_ops(localiser *x, double *tail)
+/* Largest bottom level first. */
+static void rank_ops(localiser *x)
 {
     const sked_graph *g = x->g;
-    sked_i_tails(g, tail);
+    sked_i_tails(g, x->tail);
     for (int32_t k = 0; k < g->n_ops; k++)
-        x->moment[k] = (sked_i_keyed){sked_i_sort_key(-tail[g->topo[k]]), g->topo[k]};
+        x->moment[k] = (sked_i_keyed){sked_i_sort_key(-x->tail[g->topo[k]]), g->topo[k]};
     sked_i_sort_keyed(x->moment, x->spare, g->n_ops);
     for (int32_t k = 0; k < g->n_ops; k++)
         x->urgent[k] = (int32_t)x->moment[k].value;
@@ -164,24 +166,25 @@ static bool sweep(localiser *x, bool again)
  */
 static double replay(localiser *x, const int32_t *device)
 {
-    const sked_graph *g = x->g;
-    double latest = 0;
-    memset(x->free_at, 0, (size_t)x->m * sizeof *x->free_at);
-    memset(x->finish, 0, (size_t)g->n_ops * sizeof *x->finish);
-    for (int64_t k = 0; k < x->moments; k++) {
-        const int64_t op = x->moment[k].value;
-        if (op < 0)
-            continue;
-        double start = x->free_at[device[op]];
-        for (int64_t j = g->pred_ptr[op]; j < g->pred_ptr[op + 1]; j++) {
-            const int64_t e = g->pred_edge[j];
-            const bool apart = device[g->pred_op[j]] != device[op];
-            start = fmax(start, x->finish[g->pred_op[j]] + (apart ? x->wait[e] : 0));
-        }
-        x->finish[op] = x->free_at[device[op]] = start + g->duration[op];
-        latest = fmax(latest, x->finish[op]);
-    }
-    return latest;
+    double makespan;
+    sked_simulator_run(x->machine, 1, device, x->order, true, &makespan, NULL);
+    return makespan;
+}
+
+/* Bytes of its edges are times there. */
+static sked_status open_machine(localiser *x, sked_error *err)
+{
+    sked_problem p;
+    int32_t n = 0;
+    for (int64_t k = 0; k < x->moments; k++)
+        if (x->moment[k].value >= 0)
+            x->order[n++] = (int32_t)x->moment[k].value;
+    x->timed = *x->g;
+    x->timed.edge_bytes = x->wait;
+    sked_problem_init(&p, &x->timed);
+    p.devices = x->m;
+    p.bandwidth = 1;
+    return sked_simulator_create(&p, &x->machine, err);
 }
 
 void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name)
@@ -209,14 +212,15 @@ static sked_status open_localiser(localiser *x, sked_error *err)
     SKED_NEW(x->older, x->m + 1);
     SKED_NEW0(x->free, x->m);
     SKED_NEW0(x->score, x->m);
-    SKED_NEW(x->free_at, x->m);
-    SKED_NEW(x->finish, g->n_ops);
+    SKED_NEW(x->tail, g->n_ops);
     SKED_NEW(x->urgent, g->n_ops);
+    SKED_NEW(x->order, g->n_ops);
     SKED_NEW(x->device, g->n_ops);
     SKED_NEW(x->last, g->n_ops);
     weigh_edges(x);
-    rank_ops(x, x->finish);
+    rank_ops(x);
     order_moments(x);
+    SKED_TRY(open_machine(x, err));
 cleanup:
     return st;
 }
@@ -231,9 +235,10 @@ static void close_localiser(localiser *x)
     free(x->older);
     free(x->free);
     free(x->score);
-    free(x->free_at);
-    free(x->finish);
+    free(x->tail);
     free(x->urgent);
+    free(x->order);
+    sked_simulator_destroy(x->machine);
     free(x->device);
     free(x->last);
 }

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
-#include "problem/costs.h"
+#include "schedule/holdings.h"
 
 #include <string.h>
 
@@ -240,113 +240,32 @@ cleanup:
     return st;
 }
 
-/* What finding the holdings of all values needs. */
-typedef struct store {
-    const sked_problem *p;
-    const sked_schedule *s;
-    sked_i_costs costs;
-    bool to_finish;
-    double end;            /* of the schedule */
-    int32_t device;        /* that is asked for, -1: all */
-    int32_t *seen;         /* [devices] op + 1 that has a copy there */
-    sked_i_interval *copy; /* [devices] that copy */
-    int32_t *touched;      /* [devices] where the value at hand has copies */
-    sked_i_interval *v;    /* [ops + edges] */
-    int32_t *where;        /* [ops + edges] device of each; NULL: nobody asks */
-    int64_t n;
-} store;
-
-static void hold(store *x, int32_t device, const sked_i_interval *v)
+/* Holdings as intervals: those on one device (-1: all), in their order. */
+static int64_t intervals_on(const sked_graph *g, const sked_i_holdings *h, int32_t device, sked_i_interval *v)
 {
-    if ((x->device >= 0 && device != x->device) || !(v->end > v->begin))
-        return;
-    if (x->where != NULL)
-        x->where[x->n] = device;
-    x->v[x->n++] = *v;
-}
-
-/* One reader of op's value elsewhere: the copy there begins with the first arrival and ends with the last. */
-static void add_copy(store *x, int32_t op, int32_t d, double arrival, double release, int32_t *copies)
-{
-    if (x->seen[d] != op + 1) {
-        x->seen[d] = op + 1;
-        x->touched[(*copies)++] = d;
-        x->copy[d] = (sked_i_interval){arrival, release, x->p->graph->memory[op]};
-    }
-    x->copy[d].begin = fmin(x->copy[d].begin, arrival);
-    x->copy[d].end = fmax(x->copy[d].end, release);
-}
-
-static void hold_value(store *x, int32_t op)
-{
-    const sked_graph *g = x->p->graph;
-    const sked_schedule *s = x->s;
-    const sked_i_costs *c = &x->costs;
-    const int32_t home = s->device ? s->device[op] : 0;
-    int32_t copies = 0;
-    double end = s->start[op] + (x->to_finish ? sked_i_time_in(c, s, op) : 0);
-    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
-        if (g->edge_distance[e] > 0 && s->ii == 0)
-            continue;
-        const int32_t to = g->edge_to[e], d = s->device ? s->device[to] : 0;
-        const double release =
-            s->start[to] + g->edge_distance[e] * s->ii + (x->to_finish ? sked_i_time_in(c, s, to) : 0);
-        if (d == home) {
-            end = fmax(end, release);
-            continue;
-        }
-        const double arrival =
-            s->start[op] + sked_i_lag(c, e, home) + sked_i_transfer_time(c, g->edge_bytes[e], home, d);
-        end = fmax(end, arrival);
-        add_copy(x, op, d, arrival, release, &copies);
-    }
-    if (sked_graph_keep(g, op))
-        end = fmax(end, x->end);
-    hold(x, home, &(sked_i_interval){s->start[op], end, g->memory[op]});
-    for (int32_t k = 0; k < copies; k++)
-        hold(x, x->touched[k], &x->copy[x->touched[k]]);
-}
-
-/* All holdings on the devices asked for. tagged: with the device of each. */
-static sked_status fill_store(store *x, bool tagged, sked_error *err)
-{
-    const sked_graph *g = x->p->graph;
-    const int64_t devices = x->s->devices > 0 ? x->s->devices : 1;
-    sked_status st = SKED_OK;
-    x->to_finish = sked_i_holds_to_finish(x->p);
-    SKED_TRY(sked_i_costs_make(x->p, &x->costs, err));
-    SKED_NEW0(x->seen, devices);
-    SKED_NEW(x->copy, devices);
-    SKED_NEW(x->touched, devices);
-    SKED_NEW(x->v, g->n_ops + g->n_edges);
-    if (tagged)
-        SKED_NEW(x->where, g->n_ops + g->n_edges);
-    x->end = sked_i_latest_finish(&x->costs, x->s);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        if (g->memory[i] > 0)
-            hold_value(x, i);
-cleanup:
-    return st;
-}
-
-static void free_store(store *x)
-{
-    sked_i_costs_free(&x->costs);
-    free(x->seen);
-    free(x->copy);
-    free(x->touched);
-    free(x->v);
-    free(x->where);
+    int64_t n = 0;
+    for (int64_t k = 0; k < h->count; k++)
+        if (device < 0 || h->at[k].device == device)
+            v[n++] = (sked_i_interval){h->at[k].begin, h->at[k].end, g->memory[h->at[k].op]};
+    return n;
 }
 
 sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, int32_t device,
                                   sked_i_profile *out, sked_error *err)
 {
-    store x = {.p = p, .s = s, .device = device};
-    sked_status st = fill_store(&x, false, err);
-    if (st == SKED_OK)
-        st = sked_i_profile_build(x.v, x.n, s->ii, time_tolerance(p, &x.costs, s), out, err);
-    free_store(&x);
+    sked_status st = SKED_OK;
+    sked_i_costs c = {0};
+    sked_i_holdings h = {0};
+    sked_i_interval *v = NULL;
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_TRY(sked_i_holdings_make(p, &c, s, &h, err));
+    SKED_NEW(v, h.count);
+    const int64_t n = intervals_on(p->graph, &h, device, v);
+    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, &c, s), out, err));
+cleanup:
+    sked_i_costs_free(&c);
+    sked_i_holdings_free(&h);
+    free(v);
     return st;
 }
 
@@ -354,27 +273,31 @@ sked_status sked_i_profile_devices(const sked_problem *p, const sked_schedule *s
                                    sked_error *err)
 {
     sked_status st = SKED_OK;
-    store x = {.p = p, .s = s, .device = -1};
+    sked_i_costs c = {0};
+    sked_i_holdings h = {0};
     sked_i_interval *sorted = NULL;
     int64_t *first = NULL; /* [devices + 2], shifted while they are counted */
     memset(out, 0, (size_t)s->devices * sizeof *out);
-    SKED_TRY(fill_store(&x, true, err));
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_TRY(sked_i_holdings_make(p, &c, s, &h, err));
     SKED_NEW0(first, (int64_t)s->devices + 2);
-    SKED_NEW(sorted, x.n);
-    for (int64_t k = 0; k < x.n; k++)
-        first[x.where[k] + 2]++;
+    SKED_NEW(sorted, h.count);
+    for (int64_t k = 0; k < h.count; k++)
+        first[h.at[k].device + 2]++;
     for (int32_t d = 0; d < s->devices; d++)
         first[d + 2] += first[d + 1];
-    for (int64_t k = 0; k < x.n; k++)
-        sorted[first[x.where[k] + 1]++] = x.v[k];
-    const double tolerance = time_tolerance(p, &x.costs, s);
+    for (int64_t k = 0; k < h.count; k++)
+        sorted[first[h.at[k].device + 1]++] =
+            (sked_i_interval){h.at[k].begin, h.at[k].end, p->graph->memory[h.at[k].op]};
+    const double tolerance = time_tolerance(p, &c, s);
     for (int32_t d = 0; d < s->devices; d++)
         SKED_TRY(
             sked_i_profile_build(sorted + first[d], first[d + 1] - first[d], s->ii, tolerance, &out[d], err));
 cleanup:
     for (int32_t d = 0; st != SKED_OK && d < s->devices; d++)
         sked_i_profile_free(&out[d]);
-    free_store(&x);
+    sked_i_costs_free(&c);
+    sked_i_holdings_free(&h);
     free(sorted);
     free(first);
     return st;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/sized.h"
+#include "base/whole.h"
 
 #include <string.h>
 
@@ -74,6 +75,29 @@ void sked_schedule_destroy(sked_schedule *s)
     free(s);
 }
 
+void sked_i_schedule_sort(const sked_graph *g, const double *start, sked_i_keyed *item, sked_i_keyed *spare,
+                          int32_t *order)
+{
+    for (int32_t k = 0; k < g->n_ops; k++)
+        item[k] = (sked_i_keyed){sked_i_sort_key(start[g->topo[k]]), g->topo[k]};
+    sked_i_sort_keyed(item, spare, g->n_ops);
+    for (int32_t k = 0; k < g->n_ops; k++)
+        order[k] = (int32_t)item[k].value;
+}
+
+sked_status sked_i_schedule_order(const sked_graph *g, const double *start, int32_t *order, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_keyed *item = NULL, *spare = NULL;
+    SKED_NEW(item, g->n_ops);
+    SKED_NEW(spare, g->n_ops);
+    sked_i_schedule_sort(g, start, item, spare, order);
+cleanup:
+    free(item);
+    free(spare);
+    return st;
+}
+
 double sked_i_makespan(const sked_graph *g, const sked_schedule *s)
 {
     double latest = 0;
@@ -81,11 +105,6 @@ double sked_i_makespan(const sked_graph *g, const sked_schedule *s)
         if (s->start[i] + g->duration[i] > latest)
             latest = s->start[i] + g->duration[i];
     return latest;
-}
-
-static bool whole(double x)
-{
-    return x == floor(x) && fabs(x) < 0x1p53;
 }
 
 /* Every time on every device, and every transfer over every link. Links of many bandwidths count as not. */
@@ -100,21 +119,21 @@ static bool whole_machine(const sked_problem *p)
         int32_t i = 0;
         while (i < n && bandwidth[i] != m->link_bandwidth[k])
             i++;
-        if (i == MOST || (!isnan(m->link_latency[k]) && !whole(m->link_latency[k])))
+        if (i == MOST || (!isnan(m->link_latency[k]) && !sked_i_whole(m->link_latency[k], 1)))
             return false;
         bandwidth[i] = m->link_bandwidth[k];
         n += i == n;
     }
     for (int64_t e = 0; e < g->n_edges; e++)
         for (int32_t i = 0; i < n; i++)
-            if (!whole(g->edge_bytes[e] / bandwidth[i]))
+            if (!sked_i_whole(g->edge_bytes[e] / bandwidth[i], 1))
                 return false;
     for (int32_t i = 0; i < g->n_ops; i++)
         for (int32_t d = 0; d < m->n_devices; d++)
-            if (!whole(g->duration[i] / m->speed[d]))
+            if (!sked_i_whole(g->duration[i] / m->speed[d], 1))
                 return false;
     for (int64_t k = 0; g->on_ptr != NULL && k < g->on_ptr[g->n_ops]; k++)
-        if (!isinf(g->on_duration[k]) && !whole(g->on_duration[k]))
+        if (!isinf(g->on_duration[k]) && !sked_i_whole(g->on_duration[k], 1))
             return false;
     return true;
 }
@@ -123,15 +142,15 @@ bool sked_i_problem_integral(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
     for (int32_t i = 0; i < g->n_ops; i++)
-        if ((p->machine == NULL && !whole(g->duration[i])) ||
-            (p->fix_start && !isnan(p->fix_start[i]) && !whole(p->fix_start[i])))
+        if ((p->machine == NULL && !sked_i_whole(g->duration[i], 1)) ||
+            (p->fix_start && !isnan(p->fix_start[i]) && !sked_i_whole(p->fix_start[i], 1)))
             return false;
     if (p->machine != NULL && !whole_machine(p))
         return false;
     const bool transfers = p->machine == NULL && sked_i_has_transfers(p);
     for (int64_t e = 0; e < g->n_edges; e++)
-        if (((p->machine == NULL || g->edge_lag_given[e]) && !whole(g->edge_lag[e])) ||
-            (transfers && !whole(sked_i_transfer(p, e))))
+        if (((p->machine == NULL || g->edge_lag_given[e]) && !sked_i_whole(g->edge_lag[e], 1)) ||
+            (transfers && !sked_i_whole(sked_i_transfer(p, e), 1)))
             return false;
-    return p->ii == SKED_II_AUTO || whole(p->ii);
+    return p->ii == SKED_II_AUTO || sked_i_whole(p->ii, 1);
 }

@@ -4,10 +4,30 @@
  */
 #ifndef SKED_SCHEDULE_SCHEDULE_H
 #define SKED_SCHEDULE_SCHEDULE_H
+#include "base/sort.h"
 #include "problem/problem.h"
 
 /* Latest finish. O(ops). */
 double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
+
+/*
+ * Ops by start; equal starts (zero durations) in the graph's topological order, so that no cycle arises: as
+ * targets run them. item, spare: [ops] work space. O(ops).
+ */
+void sked_i_schedule_sort(const sked_graph *g, const double *start, sked_i_keyed *item, sked_i_keyed *spare,
+                          int32_t *order);
+/* The same with work space of its own. */
+SKED_MUST_CHECK sked_status sked_i_schedule_order(const sked_graph *g, const double *start, int32_t *order,
+                                                  sked_error *err);
+
+/*
+ * Devices of ops for starts that never need more than `devices` of them at once: in the order of the starts
+ * the one that was freed last, so that few are used and a chain stays where it is; of those that were never
+ * used the lowest. Ops without duration occupy none and stand on the one that would be next. O(ops log ops).
+ */
+SKED_MUST_CHECK sked_status sked_i_schedule_assign(int32_t n, const double *duration, const int32_t *topo,
+                                                   int32_t devices, const double *start, int32_t *device,
+                                                   sked_error *err);
 
 /*
  * Numbers devices by their least op, so that schedules which differ in the names only are equal (local.c).

@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/rng.h"
+#include "schedule/replay.h"
 #include "schedule/schedule.h"
-#include "target/replay.h"
 
 enum { SKED_I_TARGET_OPTIONS = 16, SKED_I_TARGET_PARTS = 16 };
 

@@ -2,11 +2,12 @@
  * Serial generation: ops come in order of preference, predecessors first, and each goes where it fits first.
  * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
  * devices tell them apart, each has gaps of its own. Unequal devices take the same way through the ops, but
- * unequal.c says when data arrives and which device is best.
+ * unequal.c says when data arrives and which device is best. Identical devices could be its one group:
+ * 100,000 ops in layers on 8 devices with transfers then take 0.116 s instead of 0.098.
  */
 #include "base/memory.h"
-#include "base/sort.h"
 #include "engine/list/placer.h"
+#include "schedule/schedule.h"
 
 #include <string.h>
 
@@ -423,36 +424,6 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     return SKED_OK;
 }
 
-/* Tells devices apart for starts that never need more than m at once. O(n log n). */
-static sked_status assign_devices(const sked_i_dag *v, int32_t m, const double *start, int32_t *device,
-                                  sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_keyed *items = NULL, *spare = NULL;
-    sked_i_event_heap busy = {0};
-    SKED_NEW(items, v->n);
-    SKED_NEW(spare, v->n);
-    SKED_NEW(busy.at, m);
-    for (int32_t d = 0; d < m; d++)
-        sked_i_event_heap_push(&busy, (sked_i_event){0, d});
-    for (int32_t i = 0; i < v->n; i++)
-        items[i] = (sked_i_keyed){sked_i_sort_key(start[i]), i};
-    sked_i_sort_keyed(items, spare, v->n);
-    for (int32_t k = 0; k < v->n; k++) {
-        const int32_t i = (int32_t)items[k].value;
-        device[i] = busy.at[0].id; /* the one free the longest */
-        if (v->duration[i] > 0) {
-            sked_i_event_heap_pop(&busy);
-            sked_i_event_heap_push(&busy, (sked_i_event){start[i] + v->duration[i], device[i]});
-        }
-    }
-cleanup:
-    free(items);
-    free(spare);
-    free(busy.at);
-    return st;
-}
-
 /* Dead ends where links are missing: again on devices that all have links, set by set until one serves. */
 static sked_status place_linked(placer *x, const sked_i_list_input *input, const sked_i_place *how,
                                 double *start, int32_t *device, double *late, sked_error *err)
@@ -490,7 +461,8 @@ sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place
         SKED_TRY(place_linked(x, input, how, start, device, &late, err));
     *fits = late == 0;
     if (*fits && input->devices > 0 && !x->by_device)
-        SKED_TRY(assign_devices(input->view, input->devices, start, device, err));
+        SKED_TRY(sked_i_schedule_assign(input->view->n, input->view->duration, input->view->order,
+                                        input->devices, start, device, err));
 cleanup:
     sked_i_placer_destroy(x);
     return st;

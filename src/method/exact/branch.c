@@ -1,5 +1,6 @@
 /* Makespan problems as constraints on integer start times, solved by the clause-learning solver. */
 #include "method/exact/branch.h"
+#include "base/whole.h"
 #include "engine/clause/disjunctive.h"
 #include "engine/clause/pool.h"
 #include "form/program.h"
@@ -16,9 +17,8 @@ typedef sked_i_branch branch;
 
 static bool whole(double x, double scale, double *sum)
 {
-    const double y = x * scale, r = nearbyint(y);
-    *sum += fabs(y);
-    return fabs(y - r) <= 1e-9 * fmax(1, fabs(y)) * (scale > 1);
+    *sum += fabs(x * scale);
+    return sked_i_whole(x, scale);
 }
 
 static bool scale_fits(const sked_problem *p, double scale)

@@ -16,6 +16,7 @@
  */
 #include "method/exact/unequal.h"
 
+#include "base/whole.h"
 #include "engine/clause/pool.h"
 #include "engine/clause/work.h"
 #include "method/exact/exact.h"
@@ -51,8 +52,7 @@ static double serial_length(const sked_problem *p, const sked_i_costs *c)
 
 static bool whole(double x, double scale)
 {
-    const double y = x * scale;
-    return isinf(x) || fabs(y - nearbyint(y)) <= (scale > 1 ? 1e-12 * fabs(y) : 0);
+    return isinf(x) || sked_i_whole(x, scale);
 }
 
 /* All transfers of an edge: one per pair of groups. */

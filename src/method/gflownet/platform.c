@@ -1,8 +1,8 @@
 #include "method/gflownet/platform.h"
 
 #include "base/memory.h"
+#include "problem/kinds.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Every step looks at one empty device of each group. */
@@ -31,78 +31,36 @@ cleanup:
     return st;
 }
 
-/* Devices are alike where their class of times and their group of links are. group_of: [devices] */
-static sked_status find_groups(const sked_i_costs *c, int32_t *group_of, int32_t *groups, sked_error *err)
+/* Every op must be able to run somewhere. */
+static sked_status check_times(const sked_i_platform *p, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    sked_i_names seen = {0};
-    char key[40];
-    bool fresh;
-    for (int32_t d = 0; d < c->devices; d++) {
-        const int32_t links = c->machine != NULL ? c->machine->group[d] : 0;
-        const int size = snprintf(key, sizeof key, "%d %d", (int)sked_i_device_class(c, d), (int)links);
-        group_of[d] = sked_i_names_add(&seen, key, (size_t)size, &fresh);
-        if (group_of[d] < 0)
-            SKED_TRY(sked_i_no_memory(err));
-    }
-    *groups = seen.count;
-cleanup:
-    sked_i_names_free(&seen);
-    return st;
-}
-
-/* Sizes and members from group_of; first[groups] gets where the members of each begin. */
-static void fill_members(const int32_t *group_of, sked_i_platform *out, int32_t *first)
-{
-    for (int32_t d = 0; d < out->devices; d++)
-        out->size[group_of[d]]++;
-    for (int32_t k = 0, at = 0; k < out->groups; k++) {
-        first[k] = at;
-        at += out->size[k];
-    }
-    for (int32_t d = 0; d < out->devices; d++)
-        out->device[first[group_of[d]]++] = d;
-    for (int32_t k = 0; k < out->groups; k++)
-        first[k] -= out->size[k];
-}
-
-static sked_status fill_times(const sked_i_costs *c, const int32_t *first, sked_i_platform *out,
-                              sked_error *err)
-{
-    for (int32_t i = 0; i < out->n; i++) {
-        double least = INFINITY;
-        for (int32_t k = 0; k < out->groups; k++) {
-            const double t = sked_i_time(c, i, out->device[first[k]]);
-            out->time[(int64_t)i * out->groups + k] = t;
-            least = t < least ? t : least;
-        }
-        if (least == INFINITY)
+    for (int32_t i = 0; i < p->n; i++) {
+        int32_t k = 0;
+        while (k < p->groups && isinf(p->time[(int64_t)i * p->groups + k]))
+            k++;
+        if (k == p->groups)
             return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "op %d can run on no device", (int)i);
     }
     return SKED_OK;
 }
 
-static sked_status fill_links(const sked_i_costs *c, const int32_t *first, sked_i_platform *out,
+static sked_status fill_links(const sked_i_costs *c, const sked_i_kinds *like, sked_i_platform *out,
                               sked_error *err)
 {
     for (int32_t a = 0; a < out->groups; a++)
         for (int32_t b = 0; b < out->groups; b++) {
             const int64_t at = (int64_t)a * out->groups + b;
+            double latency, bandwidth;
             if (a == b && out->size[a] == 1)
                 continue; /* no two different devices */
-            double latency = c->latency, bandwidth = c->bandwidth;
-            if (c->machine != NULL) {
-                const int64_t pair =
-                    sked_i_machine_pair(c->machine, out->device[first[a]], out->device[first[b] + (a == b)]);
-                latency = c->machine->link_latency[pair];
-                bandwidth = c->machine->link_bandwidth[pair];
-            }
+            sked_i_kinds_link(like, c, a, b, &latency, &bandwidth);
             if (isnan(latency))
-                return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                                   "the sampler needs a link between every two devices; '%.60s' and '%.60s' "
-                                   "have none",
-                                   sked_machine_device_name(c->machine, out->device[first[a]]),
-                                   sked_machine_device_name(c->machine, out->device[first[b] + (a == b)]));
+                return sked_i_fail(
+                    err, SKED_ERR_UNSUPPORTED,
+                    "the sampler needs a link between every two devices; '%.60s' and '%.60s' "
+                    "have none",
+                    sked_machine_device_name(c->machine, sked_i_kinds_device(like, a)),
+                    sked_machine_device_name(c->machine, like->device[like->first[b] + (a == b)]));
             out->latency[at] = latency;
             out->per_byte[at] = 1 / bandwidth;
         }
@@ -114,26 +72,24 @@ sked_status sked_i_platform_make(const sked_problem *p, sked_i_platform *out, sk
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
     sked_i_costs c = {0};
-    int32_t *group_of = NULL, *first = NULL, groups = 1;
+    sked_i_kinds like = {0};
     *out = (sked_i_platform){0};
     SKED_TRY(sked_i_costs_make(p, &c, err));
-    SKED_NEW0(group_of, c.devices);
-    if (p->machine != NULL)
-        SKED_TRY(find_groups(&c, group_of, &groups, err));
-    if (groups > most_groups)
+    SKED_TRY(sked_i_kinds_make(&c, NULL, false, &like, err));
+    if (like.count > most_groups)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler takes up to %d kinds of devices, not %d",
-                             (int)most_groups, (int)groups));
-    SKED_NEW(first, groups);
-    SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c.devices, groups, err));
-    fill_members(group_of, out, first);
+                             (int)most_groups, (int)like.count));
+    SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c.devices, like.count, err));
+    memcpy(out->size, like.size, (size_t)like.count * sizeof *out->size);
+    memcpy(out->device, like.device, (size_t)c.devices * sizeof *out->device);
     if (g->n_edges > 0)
         memcpy(out->bytes, g->edge_bytes, (size_t)g->n_edges * sizeof *out->bytes);
-    SKED_TRY(fill_times(&c, first, out, err));
-    SKED_TRY(fill_links(&c, first, out, err));
+    sked_i_kinds_times(&like, &c, out->time);
+    SKED_TRY(check_times(out, err));
+    SKED_TRY(fill_links(&c, &like, out, err));
 cleanup:
     sked_i_costs_free(&c);
-    free(group_of);
-    free(first);
+    sked_i_kinds_free(&like);
     return st;
 }
 

@@ -3,8 +3,7 @@
 
 #include "engine/shop/tabu.h"
 #include "method/crew.h"
-
-#include <string.h>
+#include "schedule/schedule.h"
 
 /* What the streams share. A solution is the ops of one machine after those of the other, [n_members]. */
 typedef struct shop {
@@ -25,42 +24,25 @@ enum { first_steps = 1000, last_steps = 16000 };
 
 /* ------------------------------------------------------------------ the incumbent as a start */
 
-/* The machine orders of a schedule, by start and then by topological order. */
-typedef struct by_start_key {
-    double start;
-    int32_t at, op;
-} by_start_key;
-
-static int by_start(const void *x, const void *y)
-{
-    const by_start_key *a = x, *b = y;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return (a->at > b->at) - (a->at < b->at);
-}
-
-/* The stream goes on from the schedule. */
+/* The stream goes on from the orders on the machines of a schedule. */
 static sked_status seed_stream(worker *w, const sked_schedule *from, sked_error *err)
 {
     const sked_i_shop_model *m = ((shop *)w->base.crew)->model;
     const sked_graph *g = w->base.crew->run->problem->graph;
     sked_status st = SKED_OK;
-    by_start_key *keys = NULL;
-    int32_t *sequence = NULL;
-    SKED_NEW(keys, m->n);
+    int32_t *order = NULL, *sequence = NULL;
+    SKED_NEW(order, m->n);
     SKED_NEW(sequence, (int64_t)m->n_members + m->n_machines);
     int32_t *fill = sequence + m->n_members;
-    for (int32_t k = 0; k < m->n; k++)
-        keys[k] = (by_start_key){from->start[g->topo[k]], k, g->topo[k]};
-    qsort(keys, (size_t)m->n, sizeof *keys, by_start);
+    SKED_TRY(sked_i_schedule_order(g, from->start, order, err));
     for (int32_t k = 0; k < m->n_machines; k++)
         fill[k] = m->member_ptr[k];
     for (int32_t k = 0; k < m->n; k++)
-        if (m->machine[keys[k].op] >= 0)
-            sequence[fill[m->machine[keys[k].op]]++] = keys[k].op;
+        if (m->machine[order[k]] >= 0)
+            sequence[fill[m->machine[order[k]]]++] = order[k];
     sked_i_shop_stream_seed(&w->stream, sequence);
 cleanup:
-    free(keys);
+    free(order);
     free(sequence);
     return st;
 }

@@ -6,11 +6,11 @@
  */
 #include "method/search/memory_limits.h"
 
-#include "base/sort.h"
 #include "engine/list/list.h"
 #include "method/crew.h"
 #include "method/memory_limits.h"
 #include "schedule/equal.h"
+#include "schedule/schedule.h"
 
 #include <string.h>
 
@@ -59,16 +59,6 @@ static int32_t *device_of(const bounded *x, void *solution)
 }
 
 /* ------------------------------------------------------------------ points */
-
-static void sort_starts(const sked_graph *g, const double *start, sked_i_keyed *item, sked_i_keyed *spare,
-                        int32_t *order)
-{
-    for (int32_t k = 0; k < g->n_ops; k++)
-        item[k] = (sked_i_keyed){sked_i_sort_key(start[g->topo[k]]), g->topo[k]};
-    sked_i_sort_keyed(item, spare, g->n_ops);
-    for (int32_t k = 0; k < g->n_ops; k++)
-        order[k] = (int32_t)item[k].value;
-}
 
 static void copy_point(point *to, const point *from, int32_t n)
 {
@@ -224,7 +214,7 @@ static void settle(worker *w)
     const bounded *x = w->shared;
     sked_i_rng *rng = &w->base.client.rng;
     if (sked_i_rng_below(rng, 4) == 0)
-        sort_starts(x->limits.model.g, start_of(w->scratch), w->item, w->spare, w->now.order);
+        sked_i_schedule_sort(x->limits.model.g, start_of(w->scratch), w->item, w->spare, w->now.order);
     if (x->limits.model.devices > 1 && sked_i_rng_below(rng, 8) == 0)
         memcpy(w->now.wish, device_of(x, w->scratch), (size_t)x->limits.model.n * sizeof *w->now.wish);
 }
@@ -234,7 +224,7 @@ static void try_schedule(worker *w, const double *start, const int32_t *device)
 {
     const sked_i_memory *m = &w->shared->limits.model;
     copy_point(&w->next, &w->now, m->n);
-    sort_starts(m->g, start, w->item, w->spare, w->next.order);
+    sked_i_schedule_sort(m->g, start, w->item, w->spare, w->next.order);
     if (m->occupied)
         memcpy(w->next.wish, device, (size_t)m->n * sizeof *w->next.wish);
     w->next.window = (int)sked_i_rng_below(&w->base.client.rng, n_windows);
@@ -383,7 +373,7 @@ static sked_status take_known(const sked_i_run *run, bounded *x, sked_error *err
         goto cleanup;
     SKED_NEW(item, s->ops);
     SKED_NEW(spare, s->ops);
-    sort_starts(run->problem->graph, s->start, item, spare, x->known);
+    sked_i_schedule_sort(run->problem->graph, s->start, item, spare, x->known);
     if (s->device != NULL)
         memcpy(x->known_device, s->device, (size_t)s->ops * sizeof *s->device);
     x->has_known = true;

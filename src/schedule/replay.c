@@ -4,11 +4,11 @@
  * ready. None that comes later can be ready earlier than the one taken from it: ops that wait for a transfer
  * start after it.
  */
-#include "target/replay.h"
+#include "schedule/replay.h"
 
 #include "base/heap.h"
 #include "base/memory.h"
-#include "base/sort.h"
+#include "schedule/schedule.h"
 
 /* The result of an op on its way to one device. They are numbered by op, then by first edge. */
 typedef struct copy {
@@ -20,6 +20,7 @@ typedef struct copy {
 typedef struct sked_i_replay_room {
     int32_t *indegree;         /* [ops] edges of distance 0 */
     int32_t *waiting;          /* [ops] inputs, and the op before on its device, that have no time yet */
+    int32_t *order;            /* [ops] by start, for schedules */
     int32_t *queue;            /* [ops] those that wait for nothing */
     int32_t *next, *position;  /* [ops] the op after it on its device, -1: none; its number there */
     double *arrival;           /* [ops] of the latest input */
@@ -38,8 +39,10 @@ typedef struct sked_i_replay_room {
 typedef struct run {
     const sked_i_replay *r;
     const sked_graph *graph;
-    const int32_t *device;
+    const int32_t *device; /* NULL: there are none */
     const double *factor;
+    double *start; /* [ops] */
+    bool transfers;
     int32_t head, filled; /* of the queue */
 } run;
 
@@ -47,9 +50,9 @@ static void free_room(sked_i_replay_room *x)
 {
     if (x == NULL)
         return;
-    void *const owned[] = {x->indegree, x->waiting, x->queue,     x->next,    x->position, x->arrival,
-                           x->last,     x->mark,    x->available, x->key,     x->spare,    x->copies,
-                           x->copy_ptr, x->reader,  x->busy,      x->ready.at};
+    void *const owned[] = {x->indegree, x->waiting,  x->order,  x->queue,     x->next,    x->position,
+                           x->arrival,  x->last,     x->mark,   x->available, x->key,     x->spare,
+                           x->copies,   x->copy_ptr, x->reader, x->busy,      x->ready.at};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(x);
@@ -91,6 +94,7 @@ static sked_status make_room(sked_i_replay *r, sked_error *err)
     sked_i_replay_room *const x = r->room;
     SKED_NEW0(x->indegree, n);
     SKED_NEW(x->waiting, n);
+    SKED_NEW(x->order, n);
     SKED_NEW(x->queue, n);
     SKED_NEW(x->next, n);
     SKED_NEW(x->position, n);
@@ -127,28 +131,36 @@ cleanup:
 
 /* ------------------------------------------------------------------ before the run */
 
-/* Ops by start; equal starts (zero durations) in the graph's topological order, so that no cycle arises. */
-static void link_chains(const run *x, const double *start)
+/* false: an op comes twice. */
+static bool link_chains(const run *x, const int32_t *order)
 {
     sked_i_replay_room *const m = x->r->room;
-    const sked_graph *g = x->graph;
-    for (int32_t k = 0; k < g->n_ops; k++)
-        m->key[k] = (sked_i_keyed){sked_i_sort_key(start[g->topo[k]]), g->topo[k]};
-    sked_i_sort_keyed(m->key, m->spare, g->n_ops);
+    const int32_t n = x->graph->n_ops;
     for (int32_t d = 0; d < x->r->costs.devices; d++) {
         m->last[d] = -1;
         m->available[d] = 0;
     }
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = (int32_t)m->key[k].value, before = m->last[x->device[i]];
+    for (int32_t i = 0; i < n; i++) {
         m->arrival[i] = 0;
-        m->next[i] = -1;
-        m->waiting[i] = m->indegree[i] + (before >= 0);
-        m->position[i] = before >= 0 ? m->position[before] + 1 : 0;
-        if (before >= 0)
+        m->next[i] = m->waiting[i] = -1;
+        m->position[i] = 0;
+    }
+    for (int32_t k = 0; k < n; k++) {
+        const int32_t i = order[k];
+        if (m->waiting[i] >= 0)
+            return false;
+        m->waiting[i] = m->indegree[i];
+        if (x->device == NULL)
+            continue;
+        const int32_t before = m->last[x->device[i]];
+        if (before >= 0) {
+            m->waiting[i]++;
+            m->position[i] = m->position[before] + 1;
             m->next[before] = i;
+        }
         m->last[x->device[i]] = i;
     }
+    return true;
 }
 
 static double lag_of(const run *x, int64_t edge, double time)
@@ -224,8 +236,9 @@ static void deliver_copy(run *x, const copy *c, double time)
 static double transfer_time(const run *x, int64_t edge, double bytes)
 {
     const sked_graph *g = x->graph;
-    return sked_i_transfer_time(&x->r->costs, bytes, x->device[g->edge_from[edge]],
-                                x->device[g->edge_to[edge]]);
+    return x->transfers ? sked_i_transfer_time(&x->r->costs, bytes, x->device[g->edge_from[edge]],
+                                               x->device[g->edge_to[edge]])
+                        : 0;
 }
 
 /* Was one of the last ops on the device of op i the maker of one of its inputs? */
@@ -244,7 +257,7 @@ static bool finds_input(const run *x, int32_t i)
 
 static double time_of(const run *x, int32_t i)
 {
-    double time = sked_i_time(&x->r->costs, i, x->device[i]);
+    double time = sked_i_time(&x->r->costs, i, x->device != NULL ? x->device[i] : 0);
     if (x->factor != NULL)
         time *= x->factor[i];
     if (x->r->rules.cache_depth > 0 && finds_input(x, i))
@@ -275,13 +288,15 @@ static void begin_op(run *x, int32_t i)
 {
     const sked_graph *g = x->graph;
     sked_i_replay_room *const m = x->r->room;
-    const int32_t d = x->device[i];
-    const double start = m->arrival[i] > m->available[d] ? m->arrival[i] : m->available[d];
+    const int32_t d = x->device != NULL ? x->device[i] : -1;
+    const double start = d < 0 || m->arrival[i] > m->available[d] ? m->arrival[i] : m->available[d];
     const double time = time_of(x, i);
-    x->r->start[i] = start;
-    x->r->finish[i] = m->available[d] = start + time;
+    x->start[i] = start;
+    x->r->finish[i] = start + time;
+    if (d >= 0)
+        m->available[d] = x->r->finish[i];
     for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-        const bool stays = x->device[g->edge_to[e]] == d;
+        const bool stays = d < 0 || x->device[g->edge_to[e]] == d;
         if (g->edge_distance[e] > 0 || (!stays && x->r->rules.contention))
             continue;
         const double ready = start + lag_of(x, e, time);
@@ -304,9 +319,13 @@ static void begin_transfer(run *x)
     deliver_copy(x, c, m->busy[c->link]);
 }
 
-static void run_all(run *x)
+static double run_all(run *x)
 {
     sked_i_replay_room *const m = x->r->room;
+    double latest = 0;
+    m->ready.count = 0;
+    if (x->r->rules.contention)
+        number_links(x, make_copies(x));
     for (int32_t i = 0; i < x->graph->n_ops; i++)
         if (m->waiting[i] == 0)
             m->queue[x->filled++] = i;
@@ -314,31 +333,41 @@ static void run_all(run *x)
         while (x->head < x->filled)
             begin_op(x, m->queue[x->head++]);
         if (m->ready.count == 0)
-            return;
+            break;
         begin_transfer(x);
     }
+    for (int32_t k = 0; k < x->filled; k++)
+        latest = fmax(latest, x->r->finish[m->queue[k]]);
+    return latest;
 }
 
 sked_status sked_i_replay_run(sked_i_replay *r, const sked_schedule *s, const double *factor, double *time,
                               sked_error *err)
 {
-    run x = {.r = r, .graph = r->costs.graph, .device = s->device, .factor = factor};
-    double latest = 0;
-    link_chains(&x, s->start);
-    r->room->ready.count = 0;
-    if (r->rules.contention)
-        number_links(&x, make_copies(&x));
-    run_all(&x);
+    const sked_graph *g = r->costs.graph;
+    run x = {.r = r, .graph = g, .device = s->device, .factor = factor, .start = r->start, .transfers = true};
+    sked_i_schedule_sort(g, s->start, r->room->key, r->room->spare, r->room->order);
+    (void)link_chains(&x, r->room->order);
+    const double latest = run_all(&x);
     if (x.filled < s->ops)
         return sked_i_fail(err, SKED_ERR_INVALID, "the schedule's device orders contradict the graph");
-    for (int32_t i = 0; i < s->ops; i++)
-        latest = fmax(latest, r->finish[i]);
     if (isinf(latest))
         return sked_i_fail(err, SKED_ERR_INVALID,
                            "the schedule does not end on the target: an op cannot run on its device, or its "
                            "data cannot get there");
     *time = latest;
     return SKED_OK;
+}
+
+double sked_i_replay_order(sked_i_replay *r, const int32_t *device, const int32_t *order, bool transfers,
+                           double *start)
+{
+    run x = {.r = r, .graph = r->costs.graph, .start = start, .transfers = transfers};
+    x.device = r->costs.devices > 0 ? device : NULL;
+    if (!link_chains(&x, order))
+        return INFINITY;
+    const double latest = run_all(&x);
+    return x.filled == x.graph->n_ops ? latest : INFINITY;
 }
 
 const int32_t *sked_i_replay_positions(const sked_i_replay *r)

@@ -1,9 +1,10 @@
 /*
- * Replays a schedule: devices and the order on each stay, times follow from durations and transfers. With no
- * rule it says what the simulator says, to the bit. Rules add what no problem can state.
+ * The reference for times: devices and the order on each stay, times follow from durations and transfers. All
+ * that times a schedule elsewhere is a faster form of this for what it needs, and tests/test_timing.c
+ * compares it. Rules add what no problem can state.
  */
-#ifndef SKED_TARGET_REPLAY_H
-#define SKED_TARGET_REPLAY_H
+#ifndef SKED_SCHEDULE_REPLAY_H
+#define SKED_SCHEDULE_REPLAY_H
 #include "problem/costs.h"
 
 typedef struct sked_i_replay_rules {
@@ -37,6 +38,13 @@ void sked_i_replay_destroy(sked_i_replay *r);
  */
 SKED_MUST_CHECK sked_status sked_i_replay_run(sked_i_replay *r, const sked_schedule *s, const double *factor,
                                               double *time, sked_error *err);
+/*
+ * The same for orders without starts: `order` lists all ops, those of one device as they run there; device is
+ * not read where there are none. transfers false: they are free. start: [ops]. Returns the makespan; INFINITY
+ * where order and graph contradict, or it is no order of the ops. O(ops + edges).
+ */
+double sked_i_replay_order(sked_i_replay *r, const int32_t *device, const int32_t *order, bool transfers,
+                           double *start);
 /* Of the last run: op i is the position-th on its device from 0 on. [ops] */
 const int32_t *sked_i_replay_positions(const sked_i_replay *r);
 #endif

@@ -1,0 +1,45 @@
+/* The table of this backend, and whether this machine can use it. */
+extern "C" {
+#include "backend/backend.h"
+#include "backend/cuda/stepwise.h"
+}
+
+#include "backend/cuda/gflownet_once.h"
+#include "backend/cuda/runtime.h"
+
+extern "C" {
+
+static sked_status available(sked_error *err)
+{
+    int devices = 0;
+    const cudaError_t code = cudaGetDeviceCount(&devices);
+    if (code != cudaSuccess)
+        return sked_i_cuda_fail(code, "no usable GPU", err);
+    if (devices == 0)
+        return sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: this machine has no GPU");
+    return sked_i_cuda_place(err);
+}
+
+/* The first call makes the context; where it fails, the next one says why. */
+static void wake(void)
+{
+    if (sked_i_cuda_place(NULL) == SKED_OK)
+        (void)cudaFree(NULL);
+}
+
+/* predict.cu */
+sked_status sked_i_cuda_predict(const sked_i_prediction *p, double *time, sked_error *err);
+
+extern const sked_i_backend sked_i_backend_cuda;
+const sked_i_backend sked_i_backend_cuda = {"cuda",
+                                            available,
+                                            wake,
+                                            &sked_i_gaus_cuda,
+                                            &sked_i_gaus_descent_cuda,
+                                            &sked_i_gaus_device_cuda,
+                                            &sked_i_gaus_device_descent_cuda,
+                                            sked_i_cuda_predict,
+                                            NULL,
+                                            &sked_i_once_cuda,
+                                            &sked_i_stepwise_cuda};
+}

@@ -1,0 +1,96 @@
+#include "problem/kinds.h"
+
+#include "base/memory.h"
+#include "base/sort.h"
+
+void sked_i_kinds_free(sked_i_kinds *k)
+{
+    free(k->of);
+    free(k->size);
+    free(k->first);
+    free(k->device);
+    *k = (sked_i_kinds){0};
+}
+
+/* Numbers kinds by their key; name[kind]: none yet. */
+static void number_by_class(sked_i_kinds *k, const sked_i_keyed *item, int32_t devices, int32_t *name)
+{
+    for (int32_t j = 0; j < devices; j++) {
+        if (j == 0 || item[j].key != item[j - 1].key)
+            name[k->count++] = -1;
+        k->of[item[j].value] = k->count - 1;
+    }
+}
+
+static void number_by_device(sked_i_kinds *k, int32_t devices, int32_t *name)
+{
+    int32_t names = 0;
+    for (int32_t d = 0; d < devices; d++) {
+        int32_t *const given = &name[k->of[d]];
+        *given = *given < 0 ? names++ : *given;
+        k->of[d] = *given;
+    }
+}
+
+static void list_members(sked_i_kinds *k, int32_t devices)
+{
+    for (int32_t d = 0; d < devices; d++)
+        k->size[k->of[d]]++;
+    for (int32_t j = 0, at = 0; j < k->count; at += k->size[j++])
+        k->first[j] = at;
+    for (int32_t d = 0; d < devices; d++)
+        k->device[k->first[k->of[d]]++] = d;
+    for (int32_t j = 0; j < k->count; j++)
+        k->first[j] -= k->size[j];
+}
+
+sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool by_class, sked_i_kinds *out,
+                              sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_keyed *item = NULL, *spare = NULL;
+    int32_t *name = NULL;
+    *out = (sked_i_kinds){0};
+    SKED_NEW(out->of, c->devices);
+    SKED_NEW0(out->size, c->devices);
+    SKED_NEW(out->first, c->devices);
+    SKED_NEW(out->device, c->devices);
+    SKED_NEW(item, c->devices);
+    SKED_NEW(spare, c->devices);
+    SKED_NEW(name, c->devices);
+    if (apart == NULL && c->machine != NULL)
+        apart = c->machine->group;
+    for (int32_t d = 0; d < c->devices; d++)
+        item[d] = (sked_i_keyed){
+            (uint64_t)sked_i_device_class(c, d) << 32 | (uint32_t)(apart != NULL ? apart[d] : 0), d};
+    sked_i_sort_keyed(item, spare, c->devices);
+    number_by_class(out, item, c->devices, name);
+    if (!by_class)
+        number_by_device(out, c->devices, name);
+    list_members(out, c->devices);
+cleanup:
+    free(item);
+    free(spare);
+    free(name);
+    return st;
+}
+
+void sked_i_kinds_times(const sked_i_kinds *k, const sked_i_costs *c, double *time)
+{
+    for (int32_t i = 0; i < c->graph->n_ops; i++)
+        for (int32_t j = 0; j < k->count; j++)
+            time[(int64_t)i * k->count + j] = sked_i_time(c, i, sked_i_kinds_device(k, j));
+}
+
+void sked_i_kinds_link(const sked_i_kinds *k, const sked_i_costs *c, int32_t from, int32_t to,
+                       double *latency, double *bandwidth)
+{
+    *latency = c->latency;
+    *bandwidth = c->bandwidth;
+    if (c->machine == NULL)
+        return;
+    const int64_t at =
+        sked_i_machine_pair(c->machine, sked_i_kinds_device(k, from), sked_i_kinds_device(k, to));
+    *latency = c->machine->link_latency[at];
+    *bandwidth = c->machine->link_bandwidth[at];
+}

@@ -1,0 +1,92 @@
+#include "schedule/holdings.h"
+
+#include "base/memory.h"
+
+typedef struct store {
+    const sked_problem *p;
+    const sked_schedule *s;
+    const sked_i_costs *c;
+    bool to_finish;
+    double end;           /* of the schedule */
+    int32_t *seen;        /* [devices] op + 1 that has a copy there */
+    sked_i_holding *copy; /* [devices] that copy */
+    int32_t *touched;     /* [devices] where the value at hand has copies */
+    sked_i_holdings *out;
+} store;
+
+static void hold(store *x, sked_i_holding h)
+{
+    if (h.end > h.begin)
+        x->out->at[x->out->count++] = h;
+}
+
+/* One reader of op's value elsewhere: the copy there begins with the first arrival and ends with the last. */
+static void add_copy(store *x, int32_t op, int32_t d, double arrival, double release, int32_t *copies)
+{
+    if (x->seen[d] != op + 1) {
+        x->seen[d] = op + 1;
+        x->touched[(*copies)++] = d;
+        x->copy[d] = (sked_i_holding){op, d, arrival, release};
+    }
+    x->copy[d].begin = fmin(x->copy[d].begin, arrival);
+    x->copy[d].end = fmax(x->copy[d].end, release);
+}
+
+static void hold_value(store *x, int32_t op)
+{
+    const sked_graph *g = x->p->graph;
+    const sked_schedule *s = x->s;
+    const sked_i_costs *c = x->c;
+    const int32_t home = s->device ? s->device[op] : 0;
+    int32_t copies = 0;
+    double end = s->start[op] + (x->to_finish ? sked_i_time_in(c, s, op) : 0);
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        if (g->edge_distance[e] > 0 && s->ii == 0)
+            continue;
+        const int32_t to = g->edge_to[e], d = s->device ? s->device[to] : 0;
+        const double release =
+            s->start[to] + g->edge_distance[e] * s->ii + (x->to_finish ? sked_i_time_in(c, s, to) : 0);
+        if (d == home) {
+            end = fmax(end, release);
+            continue;
+        }
+        const double arrival =
+            s->start[op] + sked_i_lag(c, e, home) + sked_i_transfer_time(c, g->edge_bytes[e], home, d);
+        end = fmax(end, arrival);
+        add_copy(x, op, d, arrival, release, &copies);
+    }
+    if (sked_graph_keep(g, op))
+        end = fmax(end, x->end);
+    hold(x, (sked_i_holding){op, home, s->start[op], end});
+    for (int32_t k = 0; k < copies; k++)
+        hold(x, x->copy[x->touched[k]]);
+}
+
+sked_status sked_i_holdings_make(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                 sked_i_holdings *out, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    const int64_t devices = s->devices > 0 ? s->devices : 1;
+    sked_status st = SKED_OK;
+    store x = {.p = p, .s = s, .c = c, .to_finish = sked_i_holds_to_finish(p), .out = out};
+    *out = (sked_i_holdings){0};
+    SKED_NEW0(x.seen, devices);
+    SKED_NEW(x.copy, devices);
+    SKED_NEW(x.touched, devices);
+    SKED_NEW(out->at, g->n_ops + g->n_edges);
+    x.end = sked_i_latest_finish(c, s);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (g->memory[i] > 0)
+            hold_value(&x, i);
+cleanup:
+    free(x.seen);
+    free(x.copy);
+    free(x.touched);
+    return st;
+}
+
+void sked_i_holdings_free(sked_i_holdings *h)
+{
+    free(h->at);
+    *h = (sked_i_holdings){0};
+}

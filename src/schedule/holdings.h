@@ -1,0 +1,26 @@
+/*
+ * Where and when a schedule holds values: a value where it was made, from the start of its op until the last
+ * reader there lets it go and all copies have arrived; a copy on each other device that reads it, from its
+ * arrival until the last reader there lets it go. Readers let go when they start or, by p->lifetime, when
+ * they end. Kept values stay to the end.
+ */
+#ifndef SKED_SCHEDULE_HOLDINGS_H
+#define SKED_SCHEDULE_HOLDINGS_H
+#include "problem/costs.h"
+
+typedef struct sked_i_holding {
+    int32_t op, device; /* device 0 where there are none */
+    double begin, end;  /* begin < end */
+} sked_i_holding;
+
+typedef struct sked_i_holdings {
+    int64_t count;
+    sked_i_holding *at; /* by op; of one op the place it was made at first */
+} sked_i_holdings;
+
+/* Of all ops whose value takes memory. c: of p. O(ops + edges + devices). Free in any case. */
+SKED_MUST_CHECK sked_status sked_i_holdings_make(const sked_problem *p, const sked_i_costs *c,
+                                                 const sked_schedule *s, sked_i_holdings *out,
+                                                 sked_error *err);
+void sked_i_holdings_free(sked_i_holdings *h);
+#endif
