@@ -7,22 +7,20 @@
  * Several threads refine side by side, each with its own lots, and hand each other the best schedule after a
  * fixed number of passes.
  */
-#include "base/thread.h"
 #include "method/fds/fds.h"
+#include "method/hands.h"
 
 #include <string.h>
 
 enum { most_squarings = 5, dry_passes = 4, passes_of_round = 32 };
 
 typedef struct refiner {
+    sked_i_hand hand;
     sked_i_fds_steps *x;
-    sked_i_share share; /* with several threads: the run of own, a copy of x with starts of its own */
-    sked_i_fds_steps own;
-    int64_t passes; /* left */
-    int64_t round;  /* of these, until the next exchange */
-    int dry;        /* passes without a gain */
-    sked_status status;
-    sked_error error;
+    sked_i_fds_steps own; /* with several threads: a copy of x with starts of its own, for the hand's run */
+    int64_t passes;       /* left */
+    int64_t round;        /* of these, until the next exchange */
+    int dry;              /* passes without a gain */
     sked_i_rng rng;
     int squarings; /* p = 2^squarings */
     double thrift; /* what communication counts times alpha: at random, for loads are counted by powers */
@@ -295,14 +293,14 @@ static sked_status refine(refiner *r, sked_error *err)
     return SKED_OK;
 }
 
-static void work(void *data, int index)
+static sked_status work(sked_i_hand *hand, sked_error *err)
 {
-    refiner *r = (refiner *)data + index;
-    r->status = refine(r, &r->error);
+    return refine((refiner *)hand, err);
 }
 
-static void close_refiner(refiner *r)
+static void close_refiner(sked_i_hand *hand)
 {
+    refiner *r = (refiner *)hand;
     free(r->level);
     free(r->peak);
     free(r->price);
@@ -310,17 +308,34 @@ static void close_refiner(refiner *r)
     free(r->order);
     free(r->own.start);
     free(r->own.offer);
-    sked_i_share_close(&r->share);
 }
 
-static sked_status open_refiner(refiner *r, sked_i_fds_steps *x, int index, int threads, sked_error *err)
+static sked_status copy_steps(refiner *r, sked_error *err)
 {
+    const sked_i_fds_steps *x = r->x;
+    sked_status st = SKED_OK;
+    r->own = *x;
+    r->own.start = NULL;
+    r->own.offer = NULL;
+    r->own.run = r->hand.run;
+    r->x = &r->own;
+    SKED_NEW(r->own.start, x->n);
+    SKED_NEW(r->own.offer, x->n);
+    memcpy(r->own.start, x->start, (size_t)x->n * sizeof *x->start);
+cleanup:
+    return st;
+}
+
+static sked_status open_refiner(sked_i_hand *hand, sked_error *err)
+{
+    refiner *r = (refiner *)hand;
+    sked_i_fds_steps *x = hand->hands->owner;
     sked_status st = SKED_OK;
     r->x = x;
     r->squarings = 1;
     r->thrift = 1;
     r->pools = x->memory ? 1 : x->loads.count;
-    sked_i_rng_seed(&r->rng, x->run->options->seed, (uint64_t)index);
+    sked_i_rng_seed(&r->rng, x->run->options->seed, (uint64_t)hand->index);
     SKED_NEW(r->level, (int64_t)r->pools * x->steps);
     SKED_NEW(r->peak, r->pools);
     SKED_NEW(r->price, (int64_t)x->steps + 1);
@@ -328,39 +343,25 @@ static sked_status open_refiner(refiner *r, sked_i_fds_steps *x, int index, int 
     SKED_NEW(r->order, x->n);
     for (int32_t i = 0; i < x->n; i++)
         r->order[i] = i;
-    if (threads > 1) {
-        SKED_TRY(sked_i_share_open(x->run, &r->share, err));
-        r->own = *x;
-        r->own.start = NULL;
-        r->own.offer = NULL;
-        r->own.run = &r->share.run;
-        r->x = &r->own;
-        SKED_NEW(r->own.start, x->n);
-        SKED_NEW(r->own.offer, x->n);
-        memcpy(r->own.start, x->start, (size_t)x->n * sizeof *x->start);
-    }
+    if (hand->hands->apart)
+        st = copy_steps(r, err);
 cleanup:
     return st;
 }
 
-/* Rounds of all refiners until none has passes left. */
-static sked_status refine_together(sked_i_run *run, refiner *r, int threads, sked_error *err)
+/* Rounds of all refiners until none has passes left; one alone needs none. */
+static sked_status refine_all(sked_i_hands *h, sked_error *err)
 {
     sked_status st = SKED_OK;
-    for (bool more = true; more && !sked_i_run_over(run);) {
+    for (bool more = true; more && !(h->apart && sked_i_run_over(h->run));) {
         more = false;
-        for (int k = 0; k < threads; k++) {
-            SKED_TRY(sked_i_share_tell(&r[k].share, run, err));
-            r[k].round = passes_of_round;
-        }
-        SKED_TRY(sked_i_parallel(threads, work, r, err));
-        for (int k = 0; k < threads; k++) {
-            if (r[k].status != SKED_OK)
-                return sked_i_fail(err, r[k].status, "%s", r[k].error.message);
-            SKED_TRY(sked_i_share_join(&r[k].share, run, err));
-            more = more || r[k].passes > 0;
-        }
-        sked_i_run_progress(run, "fds");
+        for (int k = 0; k < h->count; k++)
+            ((refiner *)h->hand[k])->round = h->apart ? passes_of_round : INT64_MAX;
+        SKED_TRY(sked_i_hands_work(h, h->count, work, err));
+        for (int k = 0; k < h->count && h->apart; k++)
+            more = more || ((refiner *)h->hand[k])->passes > 0;
+        if (h->apart)
+            sked_i_run_progress(h->run, "fds");
     }
 cleanup:
     return st;
@@ -370,19 +371,19 @@ sked_status sked_i_fds_refine(sked_i_fds_steps *x, int64_t passes, sked_error *e
 {
     sked_status st = SKED_OK;
     const int threads = x->run->options->threads;
-    refiner *r = NULL;
+    sked_i_hands hands = {.run = x->run,
+                          .apart = threads > 1,
+                          .size = sizeof(refiner),
+                          .open = open_refiner,
+                          .close = close_refiner,
+                          .owner = x};
     if (x->n == 0 || !refinable(x))
         return SKED_OK;
-    SKED_NEW0(r, threads);
-    for (int k = 0; k < threads; k++) {
-        SKED_TRY(open_refiner(&r[k], x, k, threads, err));
-        r[k].passes = passes / threads + (k < passes % threads);
-        r[k].round = INT64_MAX;
-    }
-    st = threads == 1 ? refine(r, err) : refine_together(x->run, r, threads, err);
+    SKED_TRY(sked_i_hands_fill(&hands, threads, err));
+    for (int k = 0; k < threads; k++)
+        ((refiner *)hands.hand[k])->passes = passes / threads + (k < passes % threads);
+    st = refine_all(&hands, err);
 cleanup:
-    for (int k = 0; r != NULL && k < threads; k++)
-        close_refiner(&r[k]);
-    free(r);
+    sked_i_hands_close(&hands);
     return st;
 }

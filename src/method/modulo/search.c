@@ -7,7 +7,7 @@
  * heuristics and with other seeds. A batch of questions ends when all are answered or their efforts, which
  * are counted and not timed, are spent; answers are taken in a fixed order.
  */
-#include "base/thread.h"
+#include "method/hands.h"
 #include "method/modulo/modulo.h"
 
 #include <stdio.h>
@@ -33,13 +33,11 @@ typedef struct task {
 } task;
 
 typedef struct searcher {
+    sked_i_hand hand; /* of a helper */
     sked_i_run *run;
-    sked_i_share share; /* of a thread: its run */
     task task;
-    sked_status status;
-    sked_error error;
-    int threads;              /* 1: no helpers */
-    struct searcher *helpers; /* [threads] */
+    int threads; /* 1: no helpers */
+    sked_i_hands helpers;
     const sked_i_loop *loop;
     sked_i_frame *frame;
     sked_i_ims *ims;
@@ -321,42 +319,35 @@ static sked_status answer(searcher *s, task *t, sked_error *err)
     return t->kind == SHORTEN ? shorten(s, t->bound, err) : settle(s, t->length, &t->verdict, err);
 }
 
-static void work(void *data, int index)
+static sked_status work(sked_i_hand *hand, sked_error *err)
 {
-    searcher *s = (searcher *)data + index;
+    searcher *s = (searcher *)hand;
+    recall(s);
     s->task.verdict = SKED_I_UNDECIDED;
-    if (!is_over(s))
-        s->status = answer(s, &s->task, &s->error);
+    return is_over(s) ? SKED_OK : answer(s, &s->task, err);
 }
 
 /* Answers tasks 0 .. threads - 1, in place. */
 static sked_status answer_all(searcher *s, task *tasks, sked_error *err)
 {
-    sked_status st = SKED_OK;
     if (s->threads == 1)
         return answer(s, tasks, err);
     for (int k = 0; k < s->threads; k++) {
-        searcher *h = &s->helpers[k];
-        SKED_TRY(sked_i_share_tell(&h->share, s->run, err));
-        recall(h);
+        searcher *h = (searcher *)s->helpers.hand[k];
         h->task = tasks[k];
         h->effort = s->effort;
         h->left = s->left / s->threads + (k < s->left % s->threads);
     }
     const int64_t left = s->left;
-    SKED_TRY(sked_i_parallel(s->threads, work, s->helpers, err));
+    const sked_status st = sked_i_hands_work(&s->helpers, s->threads, work, err);
     s->left = 0;
     for (int k = 0; k < s->threads; k++) {
-        searcher *h = &s->helpers[k];
-        if (h->status != SKED_OK)
-            return sked_i_fail(err, h->status, "%s", h->error.message);
-        SKED_TRY(sked_i_share_join(&h->share, s->run, err));
+        const searcher *h = (const searcher *)s->helpers.hand[k];
         tasks[k] = h->task;
         s->left += h->left;
     }
     s->left = left == INT64_MAX ? left : s->left;
     recall(s);
-cleanup:
     return st;
 }
 
@@ -613,16 +604,12 @@ static sked_status search_all(searcher *s, sked_error *err)
 
 static void close_searcher(searcher *s)
 {
-    for (int k = 0; s->helpers != NULL && k < s->threads; k++)
-        close_searcher(&s->helpers[k]);
-    free(s->helpers);
     free(s->lo);
     free(s->hi);
     free(s->start);
     free(s->hint);
     sked_i_ims_destroy(s->ims);
     sked_i_frame_destroy(s->frame);
-    sked_i_share_close(&s->share);
 }
 
 static sked_status open_searcher(searcher *s, sked_i_run *run, const sked_i_loop *loop, int index,
@@ -646,33 +633,36 @@ cleanup:
     return st;
 }
 
-static sked_status open_helpers(searcher *s, sked_error *err)
+static sked_status open_helper(sked_i_hand *hand, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    const int wanted = s->run->options->threads, threads = wanted < most_threads ? wanted : most_threads;
-    if (threads == 1)
-        return SKED_OK;
-    SKED_NEW0(s->helpers, threads);
-    s->threads = threads;
-    for (int k = 0; k < threads; k++) {
-        searcher *h = &s->helpers[k];
-        SKED_TRY(sked_i_share_open(s->run, &h->share, err));
-        SKED_TRY(open_searcher(h, &h->share.run, s->loop, k, err));
-    }
-cleanup:
-    return st;
+    return open_searcher((searcher *)hand, hand->run, hand->hands->owner, hand->index, err);
+}
+
+static void close_helper(sked_i_hand *hand)
+{
+    close_searcher((searcher *)hand);
 }
 
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
+    const int wanted = run->options->threads, threads = wanted < most_threads ? wanted : most_threads;
     searcher s = {.threads = 1};
     const sked_i_loop *loop = NULL;
     SKED_TRY(sked_i_loop_of_run(run, &loop, err));
     SKED_TRY(open_searcher(&s, run, loop, 0, err));
-    SKED_TRY(open_helpers(&s, err));
+    s.helpers = (sked_i_hands){.run = run,
+                               .apart = true,
+                               .size = sizeof(searcher),
+                               .open = open_helper,
+                               .close = close_helper,
+                               .owner = (void *)loop};
+    if (threads > 1)
+        SKED_TRY(sked_i_hands_fill(&s.helpers, threads, err));
+    s.threads = threads;
     SKED_TRY(search_all(&s, err));
 cleanup:
+    sked_i_hands_close(&s.helpers);
     close_searcher(&s);
     return st;
 }

@@ -82,7 +82,7 @@ static sked_status open_stream(sked_i_crew_worker *base, sked_error *err)
     const sked_schedule *from = sked_i_run_incumbent(run);
     worker *w = (worker *)base;
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_shop_stream_init(&w->stream, m, run->options->seed, (uint64_t)base->index, err));
+    SKED_TRY(sked_i_shop_stream_init(&w->stream, m, run->options->seed, (uint64_t)base->hand.index, err));
     bind_stream(w);
     from = from != NULL ? from : run->options->start;
     if (from != NULL)
@@ -149,7 +149,7 @@ static sked_status offer(sked_i_crew_worker *base, const void *sequence, sked_er
 static bool some_can_go_on(const sked_i_crew *crew)
 {
     for (int k = 0; k < crew->active; k++) {
-        const sked_i_shop_stream *s = &((worker *)crew->worker[k])->stream;
+        const sked_i_shop_stream *s = &((worker *)sked_i_crew_member(crew, k))->stream;
         const bool steps = s->steps_allowed == 0 || s->steps_done < s->steps_allowed;
         if (steps && s->best_value > s->tabu.target)
             return true;
@@ -157,13 +157,15 @@ static bool some_can_go_on(const sked_i_crew *crew)
     return false;
 }
 
-static bool again(sked_i_crew *crew)
+static sked_status again(sked_i_crew *crew, bool *more, sked_error *err)
 {
     shop *x = (shop *)crew;
+    (void)err;
     sked_i_run_progress(crew->run, crew->kind->phase);
     x->steps = x->steps < last_steps ? 2 * x->steps : x->steps;
-    return some_can_go_on(crew) && !sked_i_run_over(crew->run) &&
-           !sked_i_limit_reached(&crew->worker[0]->limit);
+    *more = some_can_go_on(crew) && !sked_i_run_over(crew->run) &&
+            !sked_i_limit_reached(&sked_i_crew_member(crew, 0)->limit);
+    return SKED_OK;
 }
 
 static const sked_i_crew_kind shop_kind = {

@@ -93,7 +93,7 @@ static void evaluate(worker *w)
     sked_i_memory_decoder_hear(w->decoder, x->limits.limit);
     const bool fits = sked_i_memory_decode(w->decoder, &x->limits.plan, &wish, start, device);
     if (sked_i_memory_decoder_status(w->decoder) != SKED_OK)
-        sked_i_crew_fail(&w->base, sked_i_no_memory(&w->base.error));
+        sked_i_crew_fail(&w->base, sked_i_no_memory(&w->base.hand.error));
     for (int32_t i = 0; fits && i < m->n; i++)
         cost = fmax(cost, start[i] + sked_i_time(&m->costs, i, device[i]));
     w->next.cost = fits ? cost : INFINITY;
@@ -155,8 +155,8 @@ static void try_priorities(worker *w)
     const sked_i_memory *m = &x->limits.model;
     clear_wishes(w);
     for (int k = 0; k < n_priorities; k++) {
-        if (sked_i_priority_rank(m->p, &x->view, (sked_i_priority)k, w->base.index > 0 ? 0.1 : 0,
-                                 &w->base.client.rng, w->rank, &w->base.error) != SKED_OK) {
+        if (sked_i_priority_rank(m->p, &x->view, (sked_i_priority)k, w->base.hand.index > 0 ? 0.1 : 0,
+                                 &w->base.client.rng, w->rank, &w->base.hand.error) != SKED_OK) {
             sked_i_crew_fail(&w->base, SKED_ERR_MEMORY);
             return;
         }

@@ -180,7 +180,7 @@ cleanup:
 /* Takes note of a sequence as it is. */
 static void see(sked_i_client *client, const sked_i_sequence *s)
 {
-    worker *w = (worker *)client;
+    worker *w = (worker *)sked_i_crew_worker_of(client);
     sked_i_crew_worker *base = &w->base;
     const sked_i_sequencing *l = w->shared->form;
     base->least = s->cost < base->least ? s->cost : base->least;
@@ -280,7 +280,7 @@ static bool cool(worker *w)
         sked_i_anneal_begin(w->anneal, w->length, heats[w->cycle % n_heats] * scale, 0.01 * scale);
     w->cooling = !sked_i_anneal_run(w->anneal);
     if (sked_i_anneal_status(w->anneal) != SKED_OK)
-        sked_i_crew_fail(&w->base, sked_i_no_memory(&w->base.error));
+        sked_i_crew_fail(&w->base, sked_i_no_memory(&w->base.hand.error));
     sked_i_crew_end(&w->base, technique_annealing, span);
     return !w->cooling;
 }
