@@ -3,6 +3,7 @@
  * it runs in a child process that is ended when the time is up or a stop is asked for.
  */
 #include "base/child.h"
+#include "engine/branch/branch.h"
 #include "form/program.h"
 #include "method/exact/exact.h"
 
@@ -185,7 +186,7 @@ static sked_status offer(sked_i_run *run, const sked_i_program *m, const sked_i_
         return st;
     sked_i_mip_decode(m, mip, value, s);
     if (m->p->devices > 0 && m->places == 1)
-        st = sked_i_exact_devices(m->p, s, err);
+        st = sked_i_branch_devices(m->p, s, err);
     if (st == SKED_OK)
         st = sked_i_run_offer(run, s, err);
     sked_i_run_evaluated(run, 1);

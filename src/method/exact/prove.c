@@ -1,12 +1,12 @@
 /*
- * The search on the model of branch.c, on one or several threads.
+ * Clause learning on a model of engine/branch, on one or several threads.
  *
  * Each thread has a solver of its own. They work in rounds of a fixed amount of propagation, counted and not
  * timed. Between rounds, in the order of their numbers, they hand each other schedules, bounds and learned
  * clauses of few levels: the result depends on seed and number of threads only.
  */
 #include "base/restart.h"
-#include "method/exact/branch.h"
+#include "engine/branch/branch.h"
 #include "method/exact/exact.h"
 #include "method/hands.h"
 
@@ -22,23 +22,17 @@ typedef struct prover {
     bool empty, done, spent;   /* nothing better exists; no conflicts left */
 } prover;
 
-/* Offers the solution at hand and excludes it and all that are no better. *done: nothing is left. */
-static sked_status take_solution(sked_i_branch *b, bool *done, sked_error *err)
+/* Offers the solution at hand and excludes it and all that are no better. */
+static sked_status take_solution(prover *w, sked_error *err)
 {
-    if (b->unequal != NULL)
-        return sked_i_branch_unequal_take(b, done, err);
-    const int32_t value = b->solver->low[2 * b->end];
-    for (int32_t i = 0; i < b->n; i++)
-        b->schedule->start[i] = b->solver->low[2 * i] / b->scale;
-    if (b->p->devices > 0) {
-        const sked_status st = sked_i_exact_devices(b->p, b->schedule, err);
-        if (st != SKED_OK)
-            return st;
+    sked_i_run *run = w->hand.run;
+    bool better;
+    sked_status st = sked_i_branch_read(&w->b, sked_i_run_best(run), &better, err);
+    if (st == SKED_OK && better) {
+        sked_i_run_evaluated(run, 1);
+        st = sked_i_run_offer(run, w->b.schedule, err);
     }
-    sked_i_run_evaluated(b->run, 1);
-    const sked_status st = sked_i_run_offer(b->run, b->schedule, err);
-    sked_i_clause_restart(b->solver);
-    *done = !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, 1 - value});
+    w->done = !sked_i_branch_exclude(&w->b, sked_i_run_best(run)) && !w->b.solver->failed;
     return st;
 }
 
@@ -51,8 +45,8 @@ static sked_status conclude(sked_i_run *run, sked_error *err)
     }
     return sked_i_fail(err, SKED_ERR_INFEASIBLE,
                        isfinite(p->horizon) ? "proved by exhaustive search: no schedule keeps the horizon %g"
-                       : p->machine != NULL
-                           ? "proved by exhaustive search: no schedule keeps all fixed decisions and links"
+                       : p->machine != NULL || p->devices > 0 || sked_i_memory_may_bind(p)
+                           ? "proved by exhaustive search: no schedule keeps all fixed decisions and limits"
                            : "proved by exhaustive search: no schedule keeps all fixed starts",
                        p->horizon);
 }
@@ -63,22 +57,12 @@ static bool goes_upward(const prover *w)
     return w->hand.hands->apart ? w->hand.index % 2 == 1 : w->restarts % 2 == 1;
 }
 
-/*
- * The makespan such a restart asks for. On unequal devices times lie on a fine grid, and a step at a time
- * would lead nowhere: the question halves the gap.
- */
-static int32_t question(const sked_i_branch *b)
-{
-    const int32_t low = b->solver->root[2 * b->end], high = -b->solver->root[2 * b->end + 1];
-    return b->unequal == NULL ? low : low + (high - low) / 2;
-}
-
 /* One restart. */
 static sked_status step(prover *w, sked_error *err)
 {
     sked_i_branch *b = &w->b;
     sked_i_clause_solver *solver = b->solver;
-    const sked_i_lit at_bound = {2 * b->end + 1, -question(b)};
+    const sked_i_lit at_bound = {2 * b->end + 1, -sked_i_branch_question(b)};
     int64_t conflicts = first_conflicts * sked_i_luby(w->restarts / 2);
     if (w->allowed > 0 && w->allowed - solver->stats.conflicts < conflicts)
         conflicts = w->allowed - solver->stats.conflicts;
@@ -89,19 +73,19 @@ static sked_status step(prover *w, sked_error *err)
                                          .n_assume = goes_upward(w),
                                          .by_time = w->restarts == 0 && w->hand.index == 0 && !b->warm,
                                          .conflicts = conflicts,
-                                         .limit = &b->run->limit};
+                                         .limit = &w->hand.run->limit};
     const sked_i_verdict answer = sked_i_clause_solve(solver, &budget);
     w->restarts++;
     if (solver->failed)
         return sked_i_no_memory(err);
     w->done = answer == SKED_I_REFUTED;
     if (answer == SKED_I_FOUND) {
-        const sked_status st = take_solution(b, &w->done, err);
+        const sked_status st = take_solution(w, err);
         if (st != SKED_OK)
             return st;
     }
     if (!w->done)
-        sked_i_run_raise_bound(b->run, solver->root[2 * b->end] / b->scale);
+        sked_i_run_raise_bound(w->hand.run, solver->root[2 * b->end] / b->scale);
     return solver->failed ? sked_i_no_memory(err) : SKED_OK;
 }
 
@@ -113,7 +97,7 @@ static sked_status work(sked_i_hand *hand, sked_error *err)
         return step(w, err);
     sked_status st = SKED_OK;
     while (st == SKED_OK && !w->done && !w->spent && w->b.solver->work < w->b.solver->work_end &&
-           !sked_i_run_over(w->b.run))
+           !sked_i_run_over(hand->run))
         st = step(w, err);
     return st;
 }
@@ -178,7 +162,9 @@ static sked_status open_prover(sked_i_hand *hand, sked_error *err)
     sked_i_rng_seed(&rng, seed, (uint64_t)hand->index);
     if (hand->index > 0)
         seed = sked_i_rng_next(&rng);
-    const sked_status st = sked_i_branch_open(hand->run, seed, &w->b, &w->empty, err);
+    const sked_i_branch_known known = {sked_i_run_best(hand->run), sked_i_run_bound(hand->run),
+                                       sked_i_run_incumbent(hand->run)};
+    const sked_status st = sked_i_branch_open(hand->run->problem, &known, seed, &w->b, &w->empty, err);
     if (st == SKED_OK) {
         w->b.solver->shares = hand->hands->apart;
         if (hand->index > 0)

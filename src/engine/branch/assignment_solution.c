@@ -1,26 +1,25 @@
 /*
- * Solutions of the model of unequal devices: schedules with real times, and the clauses that exclude those
- * that are no better than the incumbent (unequal.c says why).
+ * Solutions of the model with devices to choose: schedules with real times, and the clauses that exclude
+ * those that are no better than the incumbent (assignment_model.c says why).
  */
-#include "method/exact/exact.h"
-#include "method/exact/unequal.h"
+#include "engine/branch/assignment.h"
 
 enum { seen = -2 };
 
-static bool holds(const sked_i_branch_unequal *u, int32_t var)
+static bool holds(const sked_i_assignment *u, int32_t var)
 {
     return u->b->solver->low[2 * var] >= 1;
 }
 
-static void read_devices(sked_i_branch_unequal *u)
+static void read_devices(sked_i_assignment *u)
 {
     for (int32_t i = 0; i < u->b->n; i++)
         for (int32_t k = 0; k < u->m; k++)
-            if (sked_i_unequal_may_run(u, i, k) && holds(u, u->x[sked_i_unequal_cell(u, i, k)]))
+            if (sked_i_assignment_may_run(u, i, k) && holds(u, u->x[sked_i_assignment_cell(u, i, k)]))
                 u->b->schedule->device[i] = k;
 }
 
-static bool push(sked_i_branch_unequal *u, int32_t from, int32_t to, double time, int64_t cause)
+static bool push(sked_i_assignment *u, int32_t from, int32_t to, double time, int64_t cause)
 {
     if (!(u->start[from] + time > u->start[to] + u->slack * 1e-3))
         return false;
@@ -30,7 +29,7 @@ static bool push(sked_i_branch_unequal *u, int32_t from, int32_t to, double time
 }
 
 /* One pass over all edges and orders; *at: an op that moved, -1: none. */
-static void shift(sked_i_branch_unequal *u, int32_t *at)
+static void shift(sked_i_assignment *u, int32_t *at)
 {
     const int32_t *device = u->b->schedule->device;
     *at = -1;
@@ -47,7 +46,7 @@ static void shift(sked_i_branch_unequal *u, int32_t *at)
         }
     }
     for (int64_t q = 0; q < u->n_orders; q++) {
-        const sked_i_unequal_order *o = &u->order[q];
+        const sked_i_assignment_order *o = &u->order[q];
         if (holds(u, o->var) &&
             push(u, o->i, o->j, sked_i_time(&u->costs, o->i, o->device), u->g->n_edges + q))
             *at = o->j;
@@ -59,7 +58,7 @@ static void shift(sked_i_branch_unequal *u, int32_t *at)
  * `limit` (makespan: its finish), -1: the schedule is one. n passes settle every path; an op that still moves
  * stands after a cycle.
  */
-static int32_t build(sked_i_branch_unequal *u, double limit, bool *makespan)
+static int32_t build(sked_i_assignment *u, double limit, bool *makespan)
 {
     const sked_problem *p = u->b->p;
     const int32_t n = u->b->n;
@@ -87,7 +86,7 @@ static int32_t build(sked_i_branch_unequal *u, double limit, bool *makespan)
     return worst;
 }
 
-static int32_t source_of(const sked_i_branch_unequal *u, int64_t cause)
+static int32_t source_of(const sked_i_assignment *u, int64_t cause)
 {
     return cause < u->g->n_edges ? u->g->edge_from[cause] : u->order[cause - u->g->n_edges].i;
 }
@@ -96,7 +95,7 @@ static int32_t source_of(const sked_i_branch_unequal *u, int64_t cause)
  * What the start of op follows from, latest first, back to a start of its own or once around a cycle. Returns
  * the number of ops; *cycle: they are one.
  */
-static int32_t trace(sked_i_branch_unequal *u, int32_t op, bool *cycle)
+static int32_t trace(sked_i_assignment *u, int32_t op, bool *cycle)
 {
     int32_t count = 0;
     *cycle = false;
@@ -112,7 +111,7 @@ static int32_t trace(sked_i_branch_unequal *u, int32_t op, bool *cycle)
 }
 
 /* Path positions k + 1 and k: does the one simply follow the other on its device? */
-static bool follows(const sked_i_branch_unequal *u, int32_t k)
+static bool follows(const sked_i_assignment *u, int32_t k)
 {
     const int32_t *device = u->b->schedule->device;
     const int64_t cause = u->path_cause[k];
@@ -120,7 +119,7 @@ static bool follows(const sked_i_branch_unequal *u, int32_t k)
            (device[u->path[k]] == device[u->path[k + 1]] && !u->g->edge_lag_given[cause]);
 }
 
-static bool precedes(const sked_i_branch_unequal *u, int32_t i, int32_t j)
+static bool precedes(const sked_i_assignment *u, int32_t i, int32_t j)
 {
     return u->closure != NULL && sked_i_closure_has(u->closure, i, j);
 }
@@ -130,7 +129,7 @@ static bool precedes(const sked_i_branch_unequal *u, int32_t i, int32_t j)
  * they prove true in any order? It is where nothing of them can start before the first one, or before time 0,
  * and none can end after the last one, or the last is where the schedule ends.
  */
-static bool any_order(const sked_i_branch_unequal *u, int32_t first, int32_t last, bool at_zero, bool at_end)
+static bool any_order(const sked_i_assignment *u, int32_t first, int32_t last, bool at_zero, bool at_end)
 {
     bool fine = true;
     for (int32_t k = last; fine && k <= first; k++)
@@ -140,7 +139,7 @@ static bool any_order(const sked_i_branch_unequal *u, int32_t first, int32_t las
 }
 
 /* The longest stretch from position `last` back whose order does not matter; `last` itself: none. */
-static int32_t stretch(const sked_i_branch_unequal *u, int32_t last, int32_t count, bool makespan)
+static int32_t stretch(const sked_i_assignment *u, int32_t last, int32_t count, bool makespan)
 {
     int32_t best = last;
     for (int32_t k = last; k + 1 < count && follows(u, k); k++) {
@@ -156,7 +155,7 @@ static int32_t stretch(const sked_i_branch_unequal *u, int32_t last, int32_t cou
  * within stretches that prove the same in any order are left out; there may be many such orders. makespan: it
  * is the finish of op that is too late.
  */
-static int32_t blame(sked_i_branch_unequal *u, int32_t op, bool makespan)
+static int32_t blame(sked_i_assignment *u, int32_t op, bool makespan)
 {
     bool cycle;
     int32_t size = 0, free_until = 0;
@@ -166,59 +165,43 @@ static int32_t blame(sked_i_branch_unequal *u, int32_t op, bool makespan)
         if (!cycle && k >= free_until)
             free_until = stretch(u, k, count, makespan);
         u->clause[size++] =
-            sked_i_lit_not(sked_i_unequal_runs_on(u, u->path[k], u->b->schedule->device[u->path[k]]));
+            sked_i_lit_not(sked_i_assignment_runs_on(u, u->path[k], u->b->schedule->device[u->path[k]]));
         if (cause >= u->g->n_edges && k >= free_until)
             u->clause[size++] = (sked_i_lit){2 * u->order[cause - u->g->n_edges].var + 1, 0};
     }
     return size;
 }
 
-static sked_status offer(sked_i_branch *b, sked_error *err)
+static void take_starts(sked_i_branch *b, const double *from)
 {
-    sked_i_run_evaluated(b->run, 1);
-    return sked_i_run_offer(b->run, b->schedule, err);
-}
-
-/* Times are whole: the solution is the schedule. */
-static sked_status take_exact(sked_i_branch *b, bool *done, sked_error *err)
-{
-    const int32_t value = b->solver->low[2 * b->end];
+    const double *fixed = b->p->fix_start;
     for (int32_t i = 0; i < b->n; i++)
-        b->schedule->start[i] = b->solver->low[2 * i] / b->scale;
-    const sked_status st = offer(b, err);
-    sked_i_clause_restart(b->solver);
-    *done = !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, 1 - value});
-    return st;
+        b->schedule->start[i] = fixed && !isnan(fixed[i]) ? fixed[i] : from[i];
 }
 
-static sked_status take_rounded(sked_i_branch *b, bool *done, sked_error *err)
+/* Where times are whole, the solution is the schedule. */
+bool sked_i_assignment_read(sked_i_branch *b, double best)
 {
-    sked_i_branch_unequal *u = b->unequal;
-    sked_status st = SKED_OK;
-    const double limit = fmin(sked_i_run_best(b->run) - u->slack, b->p->horizon * (1 + 1e-10));
+    sked_i_assignment *u = b->assignment;
     bool makespan;
-    const int32_t bad = build(u, limit, &makespan);
-    const int32_t size = bad >= 0 ? blame(u, bad, makespan) : 0;
-    if (bad < 0) {
-        for (int32_t i = 0; i < b->n; i++)
-            b->schedule->start[i] =
-                b->p->fix_start && !isnan(b->p->fix_start[i]) ? b->p->fix_start[i] : u->start[i];
-        st = offer(b, err);
-    }
-    sked_i_clause_restart(b->solver);
-    if (bad >= 0) {
-        *done = !sked_i_clause_add(b->solver, u->clause, size, sked_i_clause_for_ever);
-    } else {
-        const double most = fmin(floor((sked_i_run_best(b->run) - u->slack) * b->scale), SKED_I_UNEQUAL_FAR);
-        *done = !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, -(int32_t)most});
-    }
-    return st;
+    int32_t bad = -1;
+    read_devices(u);
+    if (!u->exact)
+        bad = build(u, fmin(best - u->slack, b->p->horizon * (1 + 1e-10)), &makespan);
+    u->blamed = bad >= 0 ? blame(u, bad, makespan) : 0;
+    for (int32_t i = 0; u->exact && i < b->n; i++)
+        u->start[i] = b->solver->low[2 * i] / b->scale;
+    if (bad < 0)
+        take_starts(b, u->start);
+    return bad < 0;
 }
 
-sked_status sked_i_branch_unequal_take(sked_i_branch *b, bool *done, sked_error *err)
+bool sked_i_assignment_exclude(sked_i_branch *b, double best)
 {
-    read_devices(b->unequal);
-    const sked_status st = b->unequal->exact ? take_exact(b, done, err) : take_rounded(b, done, err);
-    *done = *done && !b->solver->failed;
-    return st;
+    const sked_i_assignment *u = b->assignment;
+    if (u->blamed > 0)
+        return sked_i_clause_add(b->solver, u->clause, u->blamed, sked_i_clause_for_ever);
+    const double most =
+        u->exact ? b->value - 1 : fmin(floor((best - u->slack) * b->scale), SKED_I_ASSIGNMENT_FAR);
+    return sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, -(int32_t)most});
 }

@@ -1,5 +1,5 @@
 /*
- * Makespan on unequal devices and links as constraints on integer times, for the clause-learning solver.
+ * Makespan with devices to choose, as constraints on integer times for the clause-learning solver.
  *
  * Variables: start of every op, the makespan, x (op i runs on device k), an order for every two ops that may
  * share a device ("i before j on k"), and for every x a head (earliest start of i should it run on k) and a
@@ -14,11 +14,10 @@
  * no better than the incumbent, the clause "not these devices and orders" of its critical path is added,
  * which every better schedule satisfies. The proof then holds to 1e-10 of the makespan, whatever the grid.
  */
-#include "method/exact/unequal.h"
+#include "engine/branch/assignment.h"
 
 #include "engine/clause/pool.h"
 #include "engine/clause/work.h"
-#include "method/exact/exact.h"
 #include "problem/load.h"
 
 enum { max_orders = 60000, grid = 1 << 26, price_steps = 300 };
@@ -56,9 +55,12 @@ static bool whole(double x, double scale)
 }
 
 /* All transfers of an edge: one per pair of groups. */
-static bool whole_transfers(const sked_machine *m, double bytes, double scale)
+static bool whole_transfers(const sked_i_costs *c, double bytes, double scale)
 {
+    const sked_machine *m = c->machine;
     bool fits = true;
+    if (m == NULL)
+        return whole(c->latency + bytes / c->bandwidth, scale);
     for (int64_t k = 0; fits && k < (int64_t)m->n_groups * m->n_groups; k++)
         fits = isnan(m->link_latency[k]) || whole(m->link_latency[k] + bytes / m->link_bandwidth[k], scale);
     return fits;
@@ -67,7 +69,7 @@ static bool whole_transfers(const sked_machine *m, double bytes, double scale)
 static bool scale_fits(const sked_problem *p, const sked_i_costs *c, double scale)
 {
     const sked_graph *g = p->graph;
-    bool fits = serial_length(p, c) * scale * (c->devices + 2) < SKED_I_UNEQUAL_FAR;
+    bool fits = serial_length(p, c) * scale * (c->devices + 2) < SKED_I_ASSIGNMENT_FAR;
     for (int32_t i = 0; fits && i < g->n_ops; i++) {
         for (int32_t k = 0; fits && k < c->classes; k++)
             fits = whole(sked_i_class_time(c, i, k), scale);
@@ -76,7 +78,7 @@ static bool scale_fits(const sked_problem *p, const sked_i_costs *c, double scal
     }
     for (int64_t e = 0; fits && e < g->n_edges; e++)
         fits = g->edge_distance[e] > 0 || ((!g->edge_lag_given[e] || whole(g->edge_lag[e], scale)) &&
-                                           whole_transfers(p->machine, g->edge_bytes[e], scale));
+                                           whole_transfers(c, g->edge_bytes[e], scale));
     return fits;
 }
 
@@ -90,14 +92,14 @@ static double exact_scale(const sked_problem *p, const sked_i_costs *c)
 }
 
 /* Rounded down where the grid is not exact. */
-static int32_t units(const sked_i_branch_unequal *u, double time)
+static int32_t units(const sked_i_assignment *u, double time)
 {
     const double y = time * u->b->scale;
-    return (int32_t)fmax(-SKED_I_UNEQUAL_FAR,
-                         fmin(SKED_I_UNEQUAL_FAR, u->exact ? nearbyint(y) : floor(y - 1e-6)));
+    return (int32_t)fmax(-SKED_I_ASSIGNMENT_FAR,
+                         fmin(SKED_I_ASSIGNMENT_FAR, u->exact ? nearbyint(y) : floor(y - 1e-6)));
 }
 
-static int32_t time_on(const sked_i_branch_unequal *u, int32_t i, int32_t k)
+static int32_t time_on(const sked_i_assignment *u, int32_t i, int32_t k)
 {
     const int32_t time = units(u, sked_i_time(&u->costs, i, k));
     return time > 0 ? time : 0;
@@ -114,7 +116,7 @@ static bool has_pools(const sked_problem *p)
     return false;
 }
 
-bool sked_i_branch_unequal_fits(const sked_problem *p)
+bool sked_i_assignment_fits(const sked_problem *p)
 {
     sked_i_costs c = {0};
     sked_error ignored = {0};
@@ -130,7 +132,7 @@ bool sked_i_branch_unequal_fits(const sked_problem *p)
 /* ------------------------------------------------------------------ variables */
 
 /* Devices that can finish the op in time; a fixed one alone. */
-static void number_choices(sked_i_branch_unequal *u)
+static void number_choices(sked_i_assignment *u)
 {
     const sked_problem *p = u->b->p;
     for (int32_t i = 0; i < u->b->n; i++)
@@ -138,12 +140,12 @@ static void number_choices(sked_i_branch_unequal *u)
             const double time = sked_i_time(&u->costs, i, k);
             const bool may = time < INFINITY && time_on(u, i, k) <= u->latest &&
                              (p->fix_device == NULL || p->fix_device[i] < 0 || p->fix_device[i] == k);
-            u->x[sked_i_unequal_cell(u, i, k)] = may ? u->n_vars++ : -1;
+            u->x[sked_i_assignment_cell(u, i, k)] = may ? u->n_vars++ : -1;
         }
 }
 
 /* Every path from an op is over no earlier than the op: ops that a path joins never overlap. */
-static bool finishes_first(const sked_i_branch_unequal *u)
+static bool finishes_first(const sked_i_assignment *u)
 {
     const sked_graph *g = u->g;
     for (int64_t e = 0; e < g->n_edges; e++)
@@ -153,7 +155,7 @@ static bool finishes_first(const sked_i_branch_unequal *u)
     return true;
 }
 
-static bool number_orders(sked_i_branch_unequal *u)
+static bool number_orders(sked_i_assignment *u)
 {
     const sked_i_closure *closure = u->closure;
     for (int32_t i = 0; i < u->b->n; i++)
@@ -162,18 +164,18 @@ static bool number_orders(sked_i_branch_unequal *u)
                 (closure && (sked_i_closure_has(closure, i, j) || sked_i_closure_has(closure, j, i))))
                 continue;
             for (int32_t k = 0; k < u->m; k++) {
-                if (!sked_i_unequal_may_run(u, i, k) || !sked_i_unequal_may_run(u, j, k) ||
+                if (!sked_i_assignment_may_run(u, i, k) || !sked_i_assignment_may_run(u, j, k) ||
                     !(sked_i_time(&u->costs, i, k) > 0) || !(sked_i_time(&u->costs, j, k) > 0))
                     continue;
                 if (!SKED_GROW(u->order, u->order_cap, u->n_orders + 1))
                     return false;
-                u->order[u->n_orders++] = (sked_i_unequal_order){i, j, k, u->n_vars++};
+                u->order[u->n_orders++] = (sked_i_assignment_order){i, j, k, u->n_vars++};
             }
         }
     return true;
 }
 
-static void number_heads(sked_i_branch_unequal *u)
+static void number_heads(sked_i_assignment *u)
 {
     for (int64_t c = 0; c < (int64_t)u->b->n * u->m; c++) {
         u->head[c] = u->x[c] >= 0 ? u->n_vars++ : -1;
@@ -181,38 +183,39 @@ static void number_heads(sked_i_branch_unequal *u)
     }
 }
 
-static bool bound(sked_i_branch_unequal *u, int32_t var, int32_t low, int32_t high)
+static bool bound(sked_i_assignment *u, int32_t var, int32_t low, int32_t high)
 {
     return sked_i_clause_root_bound(u->b->solver, (sked_i_lit){2 * var, low}) &&
            sked_i_clause_root_bound(u->b->solver, (sked_i_lit){2 * var + 1, -high});
 }
 
-static bool bound_start(sked_i_branch_unequal *u, int32_t i)
+static bool bound_start(sked_i_assignment *u, int32_t i)
 {
     const sked_problem *p = u->b->p;
     if (p->fix_start == NULL || isnan(p->fix_start[i]))
         return bound(u, i, 0, u->latest);
     const double y = p->fix_start[i] * u->b->scale;
-    const double at = fmin(u->exact ? nearbyint(y) : floor(y), SKED_I_UNEQUAL_FAR);
+    const double at = fmin(u->exact ? nearbyint(y) : floor(y), SKED_I_ASSIGNMENT_FAR);
     return at <= u->latest && bound(u, i, (int32_t)at, (int32_t)at);
 }
 
 /* false: nothing is left. */
-static bool bound_variables(sked_i_branch_unequal *u)
+static bool bound_variables(sked_i_assignment *u)
 {
     sked_i_branch *b = u->b;
-    const double least = sked_i_run_bound(b->run) * b->scale;
-    const double low = fmin(fmax(0, u->exact ? ceil(least - 1e-6) : floor(least)), SKED_I_UNEQUAL_FAR);
+    const double least = b->known.bound * b->scale;
+    const double low = fmin(fmax(0, u->exact ? ceil(least - 1e-6) : floor(least)), SKED_I_ASSIGNMENT_FAR);
     bool fine = u->latest >= 0 && low <= u->latest && bound(u, b->end, (int32_t)low, u->latest);
     for (int32_t i = 0; fine && i < b->n; i++) {
         bool any = false;
         fine = bound_start(u, i);
-        for (int64_t c = sked_i_unequal_cell(u, i, 0); fine && c < sked_i_unequal_cell(u, i, u->m); c++) {
+        for (int64_t c = sked_i_assignment_cell(u, i, 0); fine && c < sked_i_assignment_cell(u, i, u->m);
+             c++) {
             if (u->x[c] < 0)
                 continue;
             any = true;
-            fine = bound(u, u->x[c], 0, 1) && bound(u, u->head[c], 0, SKED_I_UNEQUAL_FAR) &&
-                   bound(u, u->last[c], -2 * SKED_I_UNEQUAL_FAR, u->latest);
+            fine = bound(u, u->x[c], 0, 1) && bound(u, u->head[c], 0, SKED_I_ASSIGNMENT_FAR) &&
+                   bound(u, u->last[c], -2 * SKED_I_ASSIGNMENT_FAR, u->latest);
         }
         fine = fine && any;
     }
@@ -224,17 +227,17 @@ static bool bound_variables(sked_i_branch_unequal *u)
 /* ------------------------------------------------------------------ devices, paths */
 
 /* Exactly one device; x ties start to head and latest start, which enclose it anyway. */
-static bool add_devices_of(sked_i_branch_unequal *u, int32_t i)
+static bool add_devices_of(sked_i_assignment *u, int32_t i)
 {
     sked_i_clause_solver *s = u->b->solver;
     sked_i_clause_option *earliest = sked_i_alloc(2 * (int64_t)u->m, sizeof *earliest);
     int32_t count = 0;
     bool fine = earliest != NULL;
     for (int32_t k = 0; fine && k < u->m; k++) {
-        if (!sked_i_unequal_may_run(u, i, k))
+        if (!sked_i_assignment_may_run(u, i, k))
             continue;
-        const int64_t c = sked_i_unequal_cell(u, i, k);
-        const sked_i_lit on = sked_i_unequal_runs_on(u, i, k);
+        const int64_t c = sked_i_assignment_cell(u, i, k);
+        const sked_i_lit on = sked_i_assignment_runs_on(u, i, k);
         const int32_t time = time_on(u, i, k);
         earliest[count] = (sked_i_clause_option){on, 2 * u->head[c], 0};
         earliest[u->m + count++] = (sked_i_clause_option){on, 2 * u->last[c] + 1, 0};
@@ -250,46 +253,46 @@ static bool add_devices_of(sked_i_branch_unequal *u, int32_t i)
     return fine;
 }
 
-/* From device a to device b along edge e; SKED_I_UNEQUAL_FAR: impossible. */
-static int32_t passage(const sked_i_branch_unequal *u, int64_t e, int32_t a, int32_t b)
+/* From device a to device b along edge e; SKED_I_ASSIGNMENT_FAR: impossible. */
+static int32_t passage(const sked_i_assignment *u, int64_t e, int32_t a, int32_t b)
 {
     const double w = sked_i_lag(&u->costs, e, a) + sked_i_transfer_time(&u->costs, u->g->edge_bytes[e], a, b);
     if (isinf(w))
-        return SKED_I_UNEQUAL_FAR;
+        return SKED_I_ASSIGNMENT_FAR;
     const int32_t t = units(u, w), least = -u->latest - 1;
-    return t > u->latest ? SKED_I_UNEQUAL_FAR : t < least ? least : t;
+    return t > u->latest ? SKED_I_ASSIGNMENT_FAR : t < least ? least : t;
 }
 
 /* The head of `to` on one device from those of `from` on all, or the latest start of `from` likewise. */
-static bool add_passages(sked_i_branch_unequal *u, int64_t e, bool mirror, int32_t k,
+static bool add_passages(sked_i_assignment *u, int64_t e, bool mirror, int32_t k,
                          sked_i_clause_option *option)
 {
     const int32_t from = u->g->edge_from[e], to = u->g->edge_to[e];
     const int32_t mine = mirror ? from : to, other = mirror ? to : from;
     int32_t count = 0;
     for (int32_t d = 0; d < u->m; d++) {
-        if (!sked_i_unequal_may_run(u, other, d))
+        if (!sked_i_assignment_may_run(u, other, d))
             continue;
         const int32_t t = mirror ? passage(u, e, k, d) : passage(u, e, d, k);
-        const int64_t c = sked_i_unequal_cell(u, other, d);
-        if (t < SKED_I_UNEQUAL_FAR)
-            option[count++] = (sked_i_clause_option){sked_i_unequal_runs_on(u, other, d),
+        const int64_t c = sked_i_assignment_cell(u, other, d);
+        if (t < SKED_I_ASSIGNMENT_FAR)
+            option[count++] = (sked_i_clause_option){sked_i_assignment_runs_on(u, other, d),
                                                      mirror ? 2 * u->last[c] + 1 : 2 * u->head[c], t};
     }
-    const int64_t c = sked_i_unequal_cell(u, mine, k);
+    const int64_t c = sked_i_assignment_cell(u, mine, k);
     return sked_i_clause_choices_add(u->choices, mirror ? 2 * u->last[c] + 1 : 2 * u->head[c],
                                      mirror ? 1 : u->latest + 1, option, count);
 }
 
-static bool add_edges(sked_i_branch_unequal *u)
+static bool add_edges(sked_i_assignment *u)
 {
     sked_i_clause_option *option = sked_i_alloc(u->m, sizeof *option);
     bool fine = option != NULL;
     for (int64_t e = 0; fine && e < u->g->n_edges; e++)
         for (int32_t k = 0; fine && u->g->edge_distance[e] == 0 && k < u->m; k++) {
-            if (sked_i_unequal_may_run(u, u->g->edge_to[e], k))
+            if (sked_i_assignment_may_run(u, u->g->edge_to[e], k))
                 fine = add_passages(u, e, false, k, option);
-            if (fine && sked_i_unequal_may_run(u, u->g->edge_from[e], k))
+            if (fine && sked_i_assignment_may_run(u, u->g->edge_from[e], k))
                 fine = add_passages(u, e, true, k, option);
         }
     free(option);
@@ -297,13 +300,13 @@ static bool add_edges(sked_i_branch_unequal *u)
 }
 
 /* From head to latest start: they enclose the starts, and are all that is known before x is. */
-static bool add_orders(sked_i_branch_unequal *u)
+static bool add_orders(sked_i_assignment *u)
 {
     bool fine = true;
     for (int64_t q = 0; fine && q < u->n_orders; q++) {
-        const sked_i_unequal_order *o = &u->order[q];
-        fine = sked_i_clause_add_arc(u->b->solver, u->head[sked_i_unequal_cell(u, o->i, o->device)],
-                                     u->last[sked_i_unequal_cell(u, o->j, o->device)],
+        const sked_i_assignment_order *o = &u->order[q];
+        fine = sked_i_clause_add_arc(u->b->solver, u->head[sked_i_assignment_cell(u, o->i, o->device)],
+                                     u->last[sked_i_assignment_cell(u, o->j, o->device)],
                                      time_on(u, o->i, o->device), (sked_i_lit){2 * o->var, 1});
     }
     return fine;
@@ -312,7 +315,7 @@ static bool add_orders(sked_i_branch_unequal *u)
 /* ------------------------------------------------------------------ work */
 
 /* Prices that prove the most about all ops. */
-static sked_status best_prices(const sked_i_branch_unequal *u, int32_t *price, sked_error *err)
+static sked_status best_prices(const sked_i_assignment *u, int32_t *price, sked_error *err)
 {
     const int64_t cells = (int64_t)u->b->n * u->m;
     sked_status st = SKED_OK;
@@ -338,7 +341,7 @@ cleanup:
 }
 
 /* Each device alone, and all of them at the best prices. */
-static sked_status add_work(sked_i_branch_unequal *u, sked_error *err)
+static sked_status add_work(sked_i_assignment *u, sked_error *err)
 {
     const int64_t cells = (int64_t)u->b->n * u->m;
     sked_status st = SKED_OK;
@@ -370,25 +373,25 @@ cleanup:
 /* ------------------------------------------------------------------ pools of resources */
 
 /* Copies of ops by device: they follow the start where x holds, and lie side by side before time 0 else. */
-static bool add_copies(sked_i_branch_unequal *u, int32_t first)
+static bool add_copies(sked_i_assignment *u, int32_t first)
 {
     sked_i_clause_solver *s = u->b->solver;
     int32_t at = -1;
     bool fine = true;
     for (int32_t i = 0; fine && i < u->b->n; i++)
         for (int32_t k = 0; fine && k < u->m; k++) {
-            if (!sked_i_unequal_may_run(u, i, k))
+            if (!sked_i_assignment_may_run(u, i, k))
                 continue;
-            const int32_t copy = first + u->x[sked_i_unequal_cell(u, i, k)];
+            const int32_t copy = first + u->x[sked_i_assignment_cell(u, i, k)];
             at -= time_on(u, i, k);
             fine = bound(u, copy, at, u->latest) &&
-                   sked_i_clause_add_arc(s, i, copy, 0, sked_i_unequal_runs_on(u, i, k)) &&
-                   sked_i_clause_add_arc(s, copy, i, 0, sked_i_unequal_runs_on(u, i, k));
+                   sked_i_clause_add_arc(s, i, copy, 0, sked_i_assignment_runs_on(u, i, k)) &&
+                   sked_i_clause_add_arc(s, copy, i, 0, sked_i_assignment_runs_on(u, i, k));
         }
     return fine;
 }
 
-static bool add_pool(sked_i_branch_unequal *u, int32_t r, int32_t first)
+static bool add_pool(sked_i_assignment *u, int32_t r, int32_t first)
 {
     const double capacity = sked_i_capacity(u->b->p, r);
     sked_i_clause_task *task = sked_i_alloc((int64_t)u->b->n * u->m, sizeof *task);
@@ -398,17 +401,17 @@ static bool add_pool(sked_i_branch_unequal *u, int32_t r, int32_t first)
     for (int32_t i = 0; i < u->b->n; i++) {
         const double demand = sked_graph_demand(u->g, i, r);
         for (int32_t k = 0; demand > 0 && k < u->m; k++) {
-            const int32_t time = sked_i_unequal_may_run(u, i, k) ? time_on(u, i, k) : 0;
+            const int32_t time = sked_i_assignment_may_run(u, i, k) ? time_on(u, i, k) : 0;
             if (time > 0)
                 task[count++] =
-                    (sked_i_clause_task){first + u->x[sked_i_unequal_cell(u, i, k)], time, demand};
+                    (sked_i_clause_task){first + u->x[sked_i_assignment_cell(u, i, k)], time, demand};
         }
     }
     return sked_i_clause_add_pool(u->b->solver, capacity + (u->g->integral ? 0 : 1e-9 * fmax(1, capacity)),
                                   task, count);
 }
 
-static bool add_pools(sked_i_branch_unequal *u, int32_t first)
+static bool add_pools(sked_i_assignment *u, int32_t first)
 {
     bool fine = add_copies(u, first);
     for (int32_t r = 0; fine && r < u->g->n_resources; r++)
@@ -420,52 +423,52 @@ static bool add_pools(sked_i_branch_unequal *u, int32_t first)
 /* ------------------------------------------------------------------ clauses */
 
 /* Clauses of the model are kept for ever. false: no solution is left, or no memory. */
-static bool clause(sked_i_branch_unequal *u, const sked_i_lit *l, int32_t size)
+static bool clause(sked_i_assignment *u, const sked_i_lit *l, int32_t size)
 {
     return sked_i_clause_add(u->b->solver, l, size, sked_i_clause_for_ever);
 }
 
-static bool clause_not_both(sked_i_branch_unequal *u, sked_i_lit a, sked_i_lit b)
+static bool clause_not_both(sked_i_assignment *u, sked_i_lit a, sked_i_lit b)
 {
     const sked_i_lit l[] = {sked_i_lit_not(a), sked_i_lit_not(b)};
     return clause(u, l, 2);
 }
 
-static bool clauses_of_op(sked_i_branch_unequal *u, int32_t i)
+static bool clauses_of_op(sked_i_assignment *u, int32_t i)
 {
     int32_t count = 0;
     bool fine = true;
     for (int32_t k = 0; k < u->m; k++)
-        if (sked_i_unequal_may_run(u, i, k))
-            u->clause[count++] = sked_i_unequal_runs_on(u, i, k);
+        if (sked_i_assignment_may_run(u, i, k))
+            u->clause[count++] = sked_i_assignment_runs_on(u, i, k);
     for (int32_t a = 0; a < count; a++)
         for (int32_t c = a + 1; fine && c < count; c++)
             fine = clause_not_both(u, u->clause[a], u->clause[c]);
     return fine && clause(u, u->clause, count);
 }
 
-static bool clauses_of_edges(sked_i_branch_unequal *u)
+static bool clauses_of_edges(sked_i_assignment *u)
 {
     bool fine = true;
     for (int64_t e = 0; fine && e < u->g->n_edges; e++) {
         const int32_t from = u->g->edge_from[e], to = u->g->edge_to[e];
         for (int32_t a = 0; fine && u->g->edge_distance[e] == 0 && a < u->m; a++)
             for (int32_t b = 0; fine && b < u->m; b++)
-                if (sked_i_unequal_may_run(u, from, a) && sked_i_unequal_may_run(u, to, b) &&
-                    passage(u, e, a, b) == SKED_I_UNEQUAL_FAR)
-                    fine = clause_not_both(u, sked_i_unequal_runs_on(u, from, a),
-                                           sked_i_unequal_runs_on(u, to, b));
+                if (sked_i_assignment_may_run(u, from, a) && sked_i_assignment_may_run(u, to, b) &&
+                    passage(u, e, a, b) == SKED_I_ASSIGNMENT_FAR)
+                    fine = clause_not_both(u, sked_i_assignment_runs_on(u, from, a),
+                                           sked_i_assignment_runs_on(u, to, b));
     }
     return fine;
 }
 
 /* On one device one of two ops comes first. Orders (i, j) and (j, i) on a device are `at` and `other`. */
-static bool clauses_of_pair(sked_i_branch_unequal *u, const sked_i_unequal_order *at,
-                            const sked_i_unequal_order *other)
+static bool clauses_of_pair(sked_i_assignment *u, const sked_i_assignment_order *at,
+                            const sked_i_assignment_order *other)
 {
     const sked_i_lit here = {2 * at->var, 1}, there = {2 * other->var, 1};
-    const sked_i_lit i = sked_i_unequal_runs_on(u, at->i, at->device),
-                     j = sked_i_unequal_runs_on(u, at->j, at->device);
+    const sked_i_lit i = sked_i_assignment_runs_on(u, at->i, at->device),
+                     j = sked_i_assignment_runs_on(u, at->j, at->device);
     const sked_i_lit some[] = {sked_i_lit_not(i), sked_i_lit_not(j), here, there};
     const sked_i_lit with[][2] = {{sked_i_lit_not(here), i},
                                   {sked_i_lit_not(here), j},
@@ -478,13 +481,13 @@ static bool clauses_of_pair(sked_i_branch_unequal *u, const sked_i_unequal_order
 }
 
 /* Orders stand by (i, j, device). */
-static const sked_i_unequal_order *find_order(const sked_i_branch_unequal *u, int32_t i, int32_t j,
-                                              int32_t device)
+static const sked_i_assignment_order *find_order(const sked_i_assignment *u, int32_t i, int32_t j,
+                                                 int32_t device)
 {
     int64_t low = 0, high = u->n_orders - 1;
     while (low < high) {
         const int64_t mid = low + (high - low) / 2;
-        const sked_i_unequal_order *o = &u->order[mid];
+        const sked_i_assignment_order *o = &u->order[mid];
         if (o->i < i || (o->i == i && (o->j < j || (o->j == j && o->device < device))))
             low = mid + 1;
         else
@@ -493,11 +496,11 @@ static const sked_i_unequal_order *find_order(const sked_i_branch_unequal *u, in
     return &u->order[low];
 }
 
-static bool clauses_of_orders(sked_i_branch_unequal *u)
+static bool clauses_of_orders(sked_i_assignment *u)
 {
     bool fine = true;
     for (int64_t k = 0; fine && k < u->n_orders; k++) {
-        const sked_i_unequal_order *o = &u->order[k];
+        const sked_i_assignment_order *o = &u->order[k];
         if (o->i < o->j)
             fine = clauses_of_pair(u, o, find_order(u, o->j, o->i, o->device));
     }
@@ -505,31 +508,31 @@ static bool clauses_of_orders(sked_i_branch_unequal *u)
 }
 
 /* Same times, same links, and nobody has named either: the devices are interchangeable. */
-static bool alike(const sked_i_branch_unequal *u, const bool *named, int32_t a, int32_t b)
+static bool alike(const sked_i_assignment *u, const bool *named, int32_t a, int32_t b)
 {
     const sked_machine *m = u->b->p->machine;
-    return !named[a] && !named[b] && m->group[a] == m->group[b] &&
+    return !named[a] && !named[b] && (m == NULL || m->group[a] == m->group[b]) &&
            sked_i_device_class(&u->costs, a) == sked_i_device_class(&u->costs, b);
 }
 
 /* Of interchangeable devices a later one is used only by ops after the first op of the one before it. */
-static bool clauses_of_twins(sked_i_branch_unequal *u, int32_t first, int32_t next)
+static bool clauses_of_twins(sked_i_assignment *u, int32_t first, int32_t next)
 {
     bool fine = true;
     int32_t count = 0;
     for (int32_t i = 0; fine && i < u->b->n; i++) {
-        if (sked_i_unequal_may_run(u, i, next)) {
-            u->clause[count] = sked_i_lit_not(sked_i_unequal_runs_on(u, i, next));
+        if (sked_i_assignment_may_run(u, i, next)) {
+            u->clause[count] = sked_i_lit_not(sked_i_assignment_runs_on(u, i, next));
             fine = clause(u, u->clause, count + 1);
         }
-        if (sked_i_unequal_may_run(u, i, first))
-            u->clause[count++] = sked_i_unequal_runs_on(u, i, first);
+        if (sked_i_assignment_may_run(u, i, first))
+            u->clause[count++] = sked_i_assignment_runs_on(u, i, first);
     }
     return fine;
 }
 
 /* false in *fine: no solution is left. */
-static sked_status break_symmetry(sked_i_branch_unequal *u, bool *fine, sked_error *err)
+static sked_status break_symmetry(sked_i_assignment *u, bool *fine, sked_error *err)
 {
     const int32_t *fix = u->b->p->fix_device;
     sked_status st = SKED_OK;
@@ -552,37 +555,37 @@ cleanup:
 /* ------------------------------------------------------------------ where to look first */
 
 /* Devices and orders of the incumbent; without one, the device of the shortest time, in topological order. */
-static void set_phases(sked_i_branch_unequal *u)
+static void set_phases(sked_i_assignment *u)
 {
-    const sked_schedule *s = sked_i_run_incumbent(u->b->run);
+    const sked_schedule *s = u->b->known.incumbent;
     sked_i_clause_solver *solver = u->b->solver;
     for (int32_t i = 0; i < u->b->n; i++) {
         int32_t best = -1;
         for (int32_t k = 0; k < u->m; k++)
-            if (sked_i_unequal_may_run(u, i, k) &&
+            if (sked_i_assignment_may_run(u, i, k) &&
                 (best < 0 || (s != NULL ? k == s->device[i]
                                         : sked_i_time(&u->costs, i, k) < sked_i_time(&u->costs, i, best))))
                 best = k;
-        solver->phase[u->x[sked_i_unequal_cell(u, i, best)]] = 1;
+        solver->phase[u->x[sked_i_assignment_cell(u, i, best)]] = 1;
         u->start[i] = s != NULL ? s->start[i] : 0;
     }
     for (int32_t k = 0; s == NULL && k < u->b->n; k++)
         u->start[u->g->topo[k]] = k;
     for (int64_t k = 0; k < u->n_orders; k++) {
-        const sked_i_unequal_order *o = &u->order[k];
+        const sked_i_assignment_order *o = &u->order[k];
         solver->phase[o->var] = u->start[o->i] < u->start[o->j] &&
-                                solver->phase[u->x[sked_i_unequal_cell(u, o->i, o->device)]] &&
-                                solver->phase[u->x[sked_i_unequal_cell(u, o->j, o->device)]];
+                                solver->phase[u->x[sked_i_assignment_cell(u, o->i, o->device)]] &&
+                                solver->phase[u->x[sked_i_assignment_cell(u, o->j, o->device)]];
     }
     solver->has_phase = true;
 }
 
 /* ------------------------------------------------------------------ the model */
 
-static sked_status choose_grid(sked_i_branch_unequal *u, sked_error *err)
+static sked_status choose_grid(sked_i_assignment *u, sked_error *err)
 {
     sked_i_branch *b = u->b;
-    const double best = sked_i_run_best(b->run), serial = serial_length(b->p, &u->costs);
+    const double best = b->known.best, serial = serial_length(b->p, &u->costs);
     double limit = fmin(serial, b->p->horizon * (1 + 1e-10));
     b->scale = exact_scale(b->p, &u->costs);
     u->exact = b->scale > 0;
@@ -600,7 +603,7 @@ static sked_status choose_grid(sked_i_branch_unequal *u, sked_error *err)
     return SKED_OK;
 }
 
-static sked_status number_variables(sked_i_branch_unequal *u, int32_t *copies, sked_error *err)
+static sked_status number_variables(sked_i_assignment *u, int32_t *copies, sked_error *err)
 {
     const sked_i_branch *b = u->b;
     sked_status st = SKED_OK;
@@ -620,7 +623,7 @@ cleanup:
     return st;
 }
 
-static sked_status allocate(sked_i_branch_unequal *u, sked_error *err)
+static sked_status allocate(sked_i_assignment *u, sked_error *err)
 {
     const int64_t n = u->b->n, cells = n * u->m;
     sked_status st = SKED_OK;
@@ -639,7 +642,7 @@ cleanup:
     return st;
 }
 
-static bool add_constraints(sked_i_branch_unequal *u, int32_t copies)
+static bool add_constraints(sked_i_assignment *u, int32_t copies)
 {
     bool fine = true;
     for (int32_t i = 0; fine && i < u->b->n; i++)
@@ -653,7 +656,7 @@ static bool add_constraints(sked_i_branch_unequal *u, int32_t copies)
     return false;
 }
 
-static bool add_clauses(sked_i_branch_unequal *u)
+static bool add_clauses(sked_i_assignment *u)
 {
     bool fine = true;
     for (int32_t i = 0; fine && i < u->b->n; i++)
@@ -661,13 +664,13 @@ static bool add_clauses(sked_i_branch_unequal *u)
     return fine && clauses_of_edges(u) && clauses_of_orders(u);
 }
 
-sked_status sked_i_branch_unequal_open(sked_i_branch *b, uint64_t seed, bool *empty, sked_error *err)
+sked_status sked_i_assignment_open(sked_i_branch *b, uint64_t seed, bool *empty, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_branch_unequal *u;
+    sked_i_assignment *u;
     int32_t copies;
     SKED_NEW0(u, 1);
-    b->unequal = u;
+    b->assignment = u;
     u->b = b;
     u->g = b->p->graph;
     u->m = b->p->devices;
@@ -699,7 +702,7 @@ cleanup:
     return st;
 }
 
-void sked_i_branch_unequal_close(sked_i_branch_unequal *u)
+void sked_i_assignment_close(sked_i_assignment *u)
 {
     if (u == NULL)
         return;

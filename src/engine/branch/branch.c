@@ -1,10 +1,9 @@
 /* Makespan problems as constraints on integer start times, solved by the clause-learning solver. */
-#include "method/exact/branch.h"
+#include "engine/branch/assignment.h"
 #include "engine/clause/disjunctive.h"
 #include "engine/clause/pool.h"
+#include "engine/clause/store.h"
 #include "form/program.h"
-#include "graph/relations.h"
-#include "method/exact/exact.h"
 
 #include <string.h>
 
@@ -62,14 +61,19 @@ static int fixed_devices(const sked_problem *p)
     return fixed == 0 ? 0 : fixed == p->graph->n_ops ? 1 : 2;
 }
 
-bool sked_i_exact_branch_fits(const sked_problem *p)
+/* It matters where ops run, or times of many decimals need devices to be rebuilt on. */
+static bool assigns(const sked_problem *p)
 {
     const int fixed = p->devices > 0 ? fixed_devices(p) : 0;
-    if (p->machine != NULL)
-        return sked_i_branch_unequal_fits(p);
-    if (fixed == 2 || (fixed == 0 && sked_i_has_transfers(p)))
-        return false;
-    return exact_scale(p) > 0;
+    return p->machine != NULL || fixed == 2 || (fixed == 0 && sked_i_has_transfers(p)) ||
+           (p->devices > 0 && exact_scale(p) == 0);
+}
+
+bool sked_i_branch_fits(const sked_problem *p)
+{
+    if (sked_i_memory_may_bind(p) && (p->devices > 1 || assigns(p)))
+        return false; /* copies depend on devices */
+    return assigns(p) ? sked_i_assignment_fits(p) : exact_scale(p) > 0;
 }
 
 /* ------------------------------------------------------------------ devices */
@@ -87,7 +91,7 @@ static int by_start(const void *x, const void *y)
     return (a->op > b->op) - (a->op < b->op);
 }
 
-sked_status sked_i_exact_devices(const sked_problem *p, sked_schedule *s, sked_error *err)
+sked_status sked_i_branch_devices(const sked_problem *p, sked_schedule *s, sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
@@ -388,6 +392,44 @@ static bool add_pools(branch *b, const pair_list *l, bool *ordered)
     return true;
 }
 
+/* ------------------------------------------------------------------ memory */
+
+static int64_t readers_of(const branch *b, int32_t i, sked_i_clause_reader *out)
+{
+    const sked_graph *g = b->p->graph;
+    const bool to_finish = sked_i_holds_to_finish(b->p);
+    int64_t count = 0;
+    out[count++] = (sked_i_clause_reader){i, to_finish ? units(b, g->duration[i]) : 0};
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+        if (g->edge_distance[e] == 0)
+            out[count++] =
+                (sked_i_clause_reader){g->edge_to[e], to_finish ? units(b, g->duration[g->edge_to[e]]) : 0};
+    if (sked_graph_keep(g, i))
+        out[count++] = (sked_i_clause_reader){b->end, 0};
+    return count;
+}
+
+static bool add_store(branch *b)
+{
+    const sked_graph *g = b->p->graph;
+    const double limit = b->p->memory_limit;
+    sked_i_clause_values v = {.value = sked_i_alloc(b->n, sizeof *v.value),
+                              .reader = sked_i_alloc(g->n_edges + 2 * (int64_t)b->n, sizeof *v.reader)};
+    if (v.value == NULL || v.reader == NULL) {
+        free(v.value);
+        free(v.reader);
+        return false;
+    }
+    for (int32_t i = 0; i < b->n; i++) {
+        const int64_t first = v.n_readers;
+        if (!(g->memory[i] > 0))
+            continue;
+        v.n_readers += readers_of(b, i, v.reader + first);
+        v.value[v.count++] = (sked_i_clause_value){i, g->memory[i], first, v.n_readers};
+    }
+    return sked_i_clause_add_store(b->solver, limit + (g->integral ? 0 : 1e-9 * fmax(1, limit)), v);
+}
+
 /* ------------------------------------------------------------------ dominance */
 
 static bool lags_are_durations(const sked_graph *g)
@@ -451,7 +493,7 @@ static bool add_dominance(branch *b, const sked_i_closure *c)
 /* The search begins with the orders of the incumbent. */
 static void follow_incumbent(branch *b, const pair_list *l)
 {
-    const sked_schedule *from = sked_i_run_incumbent(b->run);
+    const sked_schedule *from = b->known.incumbent;
     for (int64_t k = 0; from != NULL && k < l->count; k++)
         b->solver->phase[b->end + 1 + k] = from->start[l->pair[k][0]] < from->start[l->pair[k][1]];
     b->solver->has_phase = b->warm = from != NULL;
@@ -464,9 +506,9 @@ static bool bound_variables(branch *b)
     double latest = nearbyint(sked_i_serial_length(p) * b->scale);
     if (isfinite(p->horizon))
         latest = fmin(latest, floor(p->horizon * b->scale + 1e-6));
-    if (isfinite(sked_i_run_best(b->run)))
-        latest = fmin(latest, nearbyint(sked_i_run_best(b->run) * b->scale) - 1);
-    const double bound = fmin(fmax(0, ceil(sked_i_run_bound(b->run) * b->scale - 1e-6)), latest + 1);
+    if (isfinite(b->known.best))
+        latest = fmin(latest, nearbyint(b->known.best * b->scale) - 1);
+    const double bound = fmin(fmax(0, ceil(b->known.bound * b->scale - 1e-6)), latest + 1);
     bool fine = sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end, (int32_t)bound}) &&
                 sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, -(int32_t)latest});
     for (int32_t i = 0; fine && i < b->n; i++) {
@@ -480,27 +522,22 @@ static bool bound_variables(branch *b)
     return fine;
 }
 
-sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, sked_i_branch *b, bool *empty, sked_error *err)
+/* Starts, pools, orders of pairs: where no device is to choose. */
+static sked_status open_starts(branch *b, uint64_t seed, bool *empty, sked_error *err)
 {
     sked_status st = SKED_OK;
     pair_list pairs = {0};
+    const bool limited = sked_i_memory_may_bind(b->p);
     bool ordered = false;
-    const sked_problem *p = run->problem;
-    *b = (sked_i_branch){.run = run, .p = p};
-    b->n = p->graph->n_ops;
-    b->end = b->n;
-    SKED_TRY(sked_schedule_create(b->n, p->devices, &b->schedule, err));
-    if (p->machine != NULL)
-        return sked_i_branch_unequal_open(b, seed, empty, err);
-    b->scale = exact_scale(p);
-    SKED_TRY(find_pairs(p, &pairs, err));
+    b->scale = exact_scale(b->p);
+    SKED_TRY(find_pairs(b->p, &pairs, err));
     SKED_TRY(sked_i_clause_create(b->n + 1 + (int32_t)pairs.count, b->n, seed, &b->solver, err));
     b->solver->objective = b->end;
     *empty = !bound_variables(b);
     if (!*empty && (!add_edges(b) || !add_pools(b, &pairs, &ordered) || !add_pairs(b, &pairs) ||
-                    !add_dominance(b, pairs.closure)))
+                    !(limited ? add_store(b) : add_dominance(b, pairs.closure))))
         st = sked_i_no_memory(err);
-    if (ordered) {
+    if (ordered && !limited) { /* under a memory limit an earlier start may hold more */
         b->solver->decide_from = b->end + 1;
         follow_incumbent(b, &pairs);
     }
@@ -511,9 +548,50 @@ cleanup:
     return st;
 }
 
+sked_status sked_i_branch_open(const sked_problem *p, const sked_i_branch_known *known, uint64_t seed,
+                               sked_i_branch *b, bool *empty, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *b = (sked_i_branch){.p = p, .known = *known, .n = p->graph->n_ops, .end = p->graph->n_ops};
+    SKED_TRY(sked_schedule_create(b->n, p->devices, &b->schedule, err));
+    st = assigns(p) ? sked_i_assignment_open(b, seed, empty, err) : open_starts(b, seed, empty, err);
+    b->known.incumbent = NULL;
+cleanup:
+    return st;
+}
+
+sked_status sked_i_branch_read(sked_i_branch *b, double best, bool *better, sked_error *err)
+{
+    b->value = b->solver->low[2 * b->end];
+    *better = true;
+    if (b->assignment != NULL) {
+        *better = sked_i_assignment_read(b, best);
+        return SKED_OK;
+    }
+    for (int32_t i = 0; i < b->n; i++)
+        b->schedule->start[i] = b->solver->low[2 * i] / b->scale;
+    return b->p->devices > 0 ? sked_i_branch_devices(b->p, b->schedule, err) : SKED_OK;
+}
+
+bool sked_i_branch_exclude(sked_i_branch *b, double best)
+{
+    sked_i_clause_restart(b->solver);
+    return b->assignment != NULL
+               ? sked_i_assignment_exclude(b, best)
+               : sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, 1 - b->value});
+}
+
+/* With devices to choose times lie on a fine grid, and a step at a time would lead nowhere: the question
+ * halves the gap. */
+int32_t sked_i_branch_question(const sked_i_branch *b)
+{
+    const int32_t low = b->solver->root[2 * b->end], high = -b->solver->root[2 * b->end + 1];
+    return b->assignment == NULL ? low : low + (high - low) / 2;
+}
+
 void sked_i_branch_close(sked_i_branch *b)
 {
     sked_schedule_destroy(b->schedule);
     sked_i_clause_destroy(b->solver);
-    sked_i_branch_unequal_close(b->unequal);
+    sked_i_assignment_close(b->assignment);
 }
