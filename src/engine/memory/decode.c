@@ -51,7 +51,7 @@ typedef struct release {
 enum { steps_per_look = 4096, free_steps = 1 << 25 };
 
 struct sked_i_memory_decoder {
-    const sked_i_memory *m;
+    const sked_i_stores *m;
     const sked_i_memory_plan *plan;
     const sked_i_memory_wish *wish;
     sked_status status;
@@ -128,7 +128,7 @@ void sked_i_memory_decoder_hear(sked_i_memory_decoder *x, const sked_i_limit *li
     x->limit = limit;
 }
 
-sked_status sked_i_memory_decoder_create(const sked_i_memory *m, sked_i_memory_decoder **out, sked_error *err)
+sked_status sked_i_memory_decoder_create(const sked_i_stores *m, sked_i_memory_decoder **out, sked_error *err)
 {
     const int64_t n = m->n, edges = m->g->n_edges;
     sked_status st = SKED_OK;
@@ -211,7 +211,7 @@ static int32_t held_until(const sked_i_memory_decoder *x, int32_t last)
 /* Slots by device of the planned readers, and their places in ascending order. */
 static void plan_slots(sked_i_memory_decoder *x)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const sked_graph *g = m->g;
     const int32_t *device = x->plan->device;
     int64_t filled = 0;
@@ -254,20 +254,20 @@ static int32_t plan_home(const sked_i_memory_decoder *x, int32_t op)
         else
             remote = true;
     }
-    if (sked_i_memory_keeps(x->m, op))
+    if (sked_i_stores_keeps(x->m, op))
         return x->m->n - 1;
     return (x->m->to_finish || remote) && last < x->place[op] ? x->place[op] : last;
 }
 
 /* Does what is held on device count in the store? */
-static bool counts(const sked_i_memory *m, int32_t store, int32_t device)
+static bool counts(const sked_i_stores *m, int32_t store, int32_t device)
 {
     return store == m->total || store == m->store_of[device];
 }
 
 static void fill_reserve(sked_i_memory_decoder *x, int32_t store)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     memset(x->sums, 0, ((size_t)m->n + 1) * sizeof *x->sums);
     for (int32_t k = 0; k < x->n_slots; k++) {
         const slot *s = &x->slots[k];
@@ -286,7 +286,7 @@ static void fill_reserve(sked_i_memory_decoder *x, int32_t store)
 
 static bool load_plan(sked_i_memory_decoder *x)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     for (int32_t k = 0; k < m->n; k++)
         x->place[x->plan->order[k]] = k;
     plan_slots(x);
@@ -459,7 +459,7 @@ static bool make_value(sked_i_memory_decoder *x, int32_t op, double end)
 {
     const sked_graph *g = x->m->g;
     const int32_t home = x->device[op], at = x->place[op];
-    const bool keeps = sked_i_memory_keeps(x->m, op);
+    const bool keeps = sked_i_stores_keeps(x->m, op);
     const double size = g->memory[op];
     if (size > 0)
         get_slot(x, op, home);
@@ -488,7 +488,7 @@ static void refresh(sked_i_memory_decoder *x, int32_t k)
 {
     slot *s = &x->slots[k];
     if (s->device == x->device[s->op])
-        hold(x, k, x->start[s->op], s->readers > 0 || sked_i_memory_keeps(x->m, s->op) ? INFINITY : s->end);
+        hold(x, k, x->start[s->op], s->readers > 0 || sked_i_stores_keeps(x->m, s->op) ? INFINITY : s->end);
     else if (s->readers > 0 || s->used)
         hold(x, k, s->begin, s->readers > 0 ? INFINITY : s->end);
     else {
@@ -506,7 +506,7 @@ static void leave_plan(sked_i_memory_decoder *x, int32_t k)
     s->readers--;
     while (s->top >= s->first && x->started[x->reader[s->top]])
         s->top--;
-    const bool stays = sked_i_memory_keeps(x->m, s->op) && s->device == x->device[s->op];
+    const bool stays = sked_i_stores_keeps(x->m, s->op) && s->device == x->device[s->op];
     if (!stays)
         reserve_on(x, s->device, held_until(x, last_reader(x, s)) + 1, held_until(x, before),
                    -x->m->g->memory[s->op]);
@@ -539,7 +539,7 @@ static void read_value(sked_i_memory_decoder *x, int32_t op, int64_t e, double r
 /* Does memory hold what was changed, and the plan what is left of it? */
 static bool fits(sked_i_memory_decoder *x)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     for (int32_t s = 0; s < m->stores; s++)
         if (sked_i_reserve_most(&x->reserve[s]) > m->limit[s])
             return false;
@@ -638,7 +638,7 @@ static void announce(sked_i_memory_decoder *x, int32_t op)
     double first = INFINITY;
     const bool alike = !x->m->unequal;
     for (int32_t d = 0; d < (alike ? 1 : x->m->devices); d++)
-        if (alike || sked_i_memory_able(x->m, op, d))
+        if (alike || sked_i_stores_able(x->m, op, d))
             first = fmin(first, data_at(x, op, d));
     if (first <= x->now) {
         sked_i_set_add(&x->ready, (uint32_t)x->wish->rank[op]);
@@ -751,11 +751,11 @@ static int choose_alike(const sked_i_memory_decoder *x, int32_t op, choice *best
     int count = 0;
     for (int64_t j = g->pred_ptr[op]; j < g->pred_ptr[op + 1]; j++) {
         const int32_t d = x->device[g->pred_op[j]];
-        if (g->edge_distance[g->pred_edge[j]] == 0 && sked_i_memory_able(x->m, op, d) && is_free(x, op, d))
+        if (g->edge_distance[g->pred_edge[j]] == 0 && sked_i_stores_able(x->m, op, d) && is_free(x, op, d))
             offer(best, &count, d, foreign(x, op, d));
     }
     for (int32_t d = 0; d < x->m->devices; d++)
-        if (sked_i_memory_able(x->m, op, d) && is_free(x, op, d)) {
+        if (sked_i_stores_able(x->m, op, d) && is_free(x, op, d)) {
             offer(best, &count, d, foreign(x, op, d));
             if (d != x->plan->device[op])
                 break;
@@ -769,7 +769,7 @@ static int choose_unequal(sked_i_memory_decoder *x, int32_t op, choice *best)
     double soonest = INFINITY, later = INFINITY;
     int count = 0;
     for (int32_t d = 0; d < x->m->devices; d++) {
-        if (!sked_i_memory_able(x->m, op, d))
+        if (!sked_i_stores_able(x->m, op, d))
             continue;
         const double time = sked_i_time(&x->m->costs, op, d), data = data_at(x, op, d);
         const double at = fmax(data, time > 0 ? x->free_at[d] : 0);
@@ -799,7 +799,7 @@ static int choose_wished(sked_i_memory_decoder *x, int32_t op, int32_t d, choice
 static int choose(sked_i_memory_decoder *x, int32_t op, choice *best)
 {
     const int32_t wished = x->wish->device != NULL ? x->wish->device[op] : -1;
-    if (wished >= 0 && sked_i_memory_able(x->m, op, wished))
+    if (wished >= 0 && sked_i_stores_able(x->m, op, wished))
         return choose_wished(x, op, wished, best);
     return x->m->unequal ? choose_unequal(x, op, best) : choose_alike(x, op, best);
 }
@@ -807,7 +807,7 @@ static int choose(sked_i_memory_decoder *x, int32_t op, choice *best)
 /* Is there room now for the result alone? Saves most of the attempts where memory is full. */
 static bool has_room(const sked_i_memory_decoder *x, int32_t op, int32_t d)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const int32_t stores[] = {m->store_of[d], m->total};
     for (int j = 0; j < 2 && m->to_finish; j++) {
         const int32_t s = stores[j];
@@ -894,7 +894,7 @@ static void start_ready(sked_i_memory_decoder *x)
 
 static void reset(sked_i_memory_decoder *x)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const sked_graph *g = m->g;
     x->now = 0;
     x->events.count = 0;

@@ -1,54 +1,16 @@
 /*
  * Schedules under memory limits.
  *
- *   model.c    the problem: values, devices, and its stores (what has a limit)
  *   order.c    a plan: an order of the ops and a device for each so that one op after the other fits
  *   reserve.c  what such an order still needs, place by place: range add and maximum
  *   track.c    what a store holds over time
  *   decode.c   a schedule from priorities, which deviates from a plan only while the rest of the plan fits
- *
- * A value is held on the device of its op from the op's start until its readers there let go and its copies
- * have arrived; a copy on every other device that reads it from its arrival until the readers there let go.
- * Readers let go when they end, or (lifetime start) when they start.
  */
 #ifndef SKED_ENGINE_MEMORY_MEMORY_H
 #define SKED_ENGINE_MEMORY_MEMORY_H
 #include "base/clock.h"
 #include "engine/client.h"
-#include "form/pools.h"
-#include "problem/costs.h"
-
-/* Read-only once made: threads share it. */
-typedef struct sked_i_memory {
-    const sked_problem *p;
-    const sked_graph *g;
-    sked_i_costs costs;
-    sked_i_pools pools; /* without the devices */
-    int32_t n, devices; /* at least one device: without devices all ops share one */
-    bool occupied;      /* devices run one op at a time */
-    bool to_finish;     /* readers let go when they end */
-    bool unequal;       /* it matters for time where an op runs */
-    int32_t stores;     /* limits: of devices, and of all together (the last) */
-    int32_t *store_of;  /* [devices] -1: no limit of its own */
-    int32_t total;      /* store of all together, -1: no limit */
-    double *limit;      /* [stores] with the rounding that sums of reals are allowed */
-    double *tail;       /* [n] longest path from the start of an op to the end, by shortest times */
-} sked_i_memory;
-
-/* p stays. Free in any case. O(ops + edges), costs apart. */
-SKED_MUST_CHECK sked_status sked_i_memory_make(const sked_problem *p, sked_i_memory *m, sked_error *err);
-void sked_i_memory_free(sked_i_memory *m);
-
-static inline bool sked_i_memory_keeps(const sked_i_memory *m, int32_t op)
-{
-    return m->g->keep != NULL && m->g->keep[op];
-}
-/* May op run on that device? */
-static inline bool sked_i_memory_able(const sked_i_memory *m, int32_t op, int32_t device)
-{
-    const int32_t fixed = m->occupied && m->p->fix_device != NULL ? m->p->fix_device[op] : -1;
-    return (fixed < 0 || fixed == device) && sked_i_time(&m->costs, op, device) < INFINITY;
-}
+#include "form/stores.h"
 
 /* ------------------------------------------------------------------ plans */
 
@@ -71,7 +33,7 @@ void sked_i_memory_shift(int32_t *order, int32_t from, int32_t to);
  * most `effort` evaluations of O(ops + edges) each and until the client is over. order and device: of a known
  * schedule, or NULL. The plan with the least excess is left in *plan; client->evaluations counts.
  */
-SKED_MUST_CHECK sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked_i_client *client,
+SKED_MUST_CHECK sked_status sked_i_memory_plan_find(const sked_i_stores *m, sked_i_client *client,
                                                     int64_t effort, const int32_t *order,
                                                     const int32_t *device, sked_i_memory_plan *plan,
                                                     sked_error *err);
@@ -79,7 +41,7 @@ SKED_MUST_CHECK sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked
 /* ------------------------------------------------------------------ decoding */
 
 typedef struct sked_i_memory_decoder sked_i_memory_decoder;
-SKED_MUST_CHECK sked_status sked_i_memory_decoder_create(const sked_i_memory *m, sked_i_memory_decoder **out,
+SKED_MUST_CHECK sked_status sked_i_memory_decoder_create(const sked_i_stores *m, sked_i_memory_decoder **out,
                                                          sked_error *err);
 /* From now on decodes hear this limit (NULL: none); a moderate one is finished all the same. */
 void sked_i_memory_decoder_hear(sked_i_memory_decoder *x, const sked_i_limit *limit);

@@ -31,7 +31,7 @@ void sked_i_memory_plan_free(sked_i_memory_plan *plan)
 }
 
 typedef struct planner {
-    const sked_i_memory *m;
+    const sked_i_stores *m;
     sked_i_client *client;
     sked_i_memory_plan now, *best; /* now: what is tried */
     double cost;                   /* of what annealing stands at */
@@ -57,7 +57,7 @@ typedef struct planner {
 
 static void hold(planner *x, int32_t device, int32_t from, int32_t to, double size)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     if (from > to)
         return;
     const int64_t width = (int64_t)m->n + 1;
@@ -74,7 +74,7 @@ static void hold(planner *x, int32_t device, int32_t from, int32_t to, double si
 /* The value of op v where it was made and where it is read; false: its data cannot reach a reader. */
 static bool hold_value(planner *x, int32_t v, const int32_t *device)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const sked_graph *g = m->g;
     const int32_t at = x->place[v], home = device[v], back = m->to_finish ? 0 : 1;
     int32_t count = 0;
@@ -101,14 +101,14 @@ static bool hold_value(planner *x, int32_t v, const int32_t *device)
         else
             hold(x, d, at, until, g->memory[v]);
     }
-    hold(x, home, at, sked_i_memory_keeps(m, v) ? m->n - 1 : end, g->memory[v]);
+    hold(x, home, at, sked_i_stores_keeps(m, v) ? m->n - 1 : end, g->memory[v]);
     return true;
 }
 
 /* Peak and excess of x->now; returns a cost that also counts for how long limits are exceeded. */
 static double evaluate(planner *x)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const int64_t width = (int64_t)m->n + 1;
     double cost = 0, worst = -INFINITY;
     bool linked = true;
@@ -188,12 +188,12 @@ static double own_size(const planner *x, int32_t i)
 static double growth(const planner *x, int32_t i, double *hill)
 {
     const sked_graph *g = x->m->g;
-    const bool keeps = sked_i_memory_keeps(x->m, i), read = g->succ_ptr[i] < g->succ_ptr[i + 1];
+    const bool keeps = sked_i_stores_keeps(x->m, i), read = g->succ_ptr[i] < g->succ_ptr[i + 1];
     double freed = 0, taken = 0;
     int64_t end;
     for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k = end) {
         const int32_t u = g->pred_op[k], count = same_source(g, i, k, &end);
-        if (count == 0 || sked_i_memory_keeps(x->m, u))
+        if (count == 0 || sked_i_stores_keeps(x->m, u))
             continue;
         if (x->backward)
             taken += x->unread[u] == 0 ? g->memory[u] : 0;
@@ -319,17 +319,17 @@ static void build_order(planner *x, bool backward, double noise)
 /* Everything on device d, ops that cannot run there on the first that can. */
 static void use_device(planner *x, int32_t d)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     for (int32_t i = 0; i < m->n; i++) {
         int32_t other = d;
-        for (int32_t k = 0; k < m->devices && !sked_i_memory_able(m, i, other); k++)
+        for (int32_t k = 0; k < m->devices && !sked_i_stores_able(m, i, other); k++)
             other = k;
         x->now.device[i] = other;
     }
 }
 
 /* Room left on a device when every value that has been given it stays. */
-static double room_of(const sked_i_memory *m, const double *used, int32_t d)
+static double room_of(const sked_i_stores *m, const double *used, int32_t d)
 {
     return m->store_of[d] >= 0 ? m->limit[m->store_of[d]] - used[d] : INFINITY;
 }
@@ -340,7 +340,7 @@ static double room_of(const sked_i_memory *m, const double *used, int32_t d)
  */
 static void fill_devices(planner *x, double *used, double share)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const sked_graph *g = m->g;
     int32_t *device = x->now.device;
     memset(used, 0, (size_t)m->devices * sizeof *used);
@@ -349,11 +349,11 @@ static void fill_devices(planner *x, double *used, double share)
         int32_t want = k > 0 ? device[x->now.order[k - 1]] : 0;
         for (int64_t j = g->pred_ptr[i]; j < g->pred_ptr[i + 1]; j++)
             want = g->edge_distance[g->pred_edge[j]] == 0 ? device[g->pred_op[j]] : want;
-        const double size = g->memory[i] * (sked_i_memory_keeps(m, i) ? 1 : share);
-        if (!sked_i_memory_able(m, i, want) || room_of(m, used, want) < size) {
+        const double size = g->memory[i] * (sked_i_stores_keeps(m, i) ? 1 : share);
+        if (!sked_i_stores_able(m, i, want) || room_of(m, used, want) < size) {
             int32_t most = -1;
             for (int32_t d = 0; d < m->devices; d++)
-                if (sked_i_memory_able(m, i, d) && (most < 0 || room_of(m, used, d) > room_of(m, used, most)))
+                if (sked_i_stores_able(m, i, d) && (most < 0 || room_of(m, used, d) > room_of(m, used, most)))
                     most = d;
             want = most;
         }
@@ -414,9 +414,9 @@ static void move_op(planner *x, int32_t *from, int32_t *to)
 
 static int32_t other_device(planner *x, int32_t op)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const int32_t d = (int32_t)sked_i_rng_below(&x->client->rng, (uint64_t)m->devices);
-    return sked_i_memory_able(m, op, d) ? d : x->now.device[op];
+    return sked_i_stores_able(m, op, d) ? d : x->now.device[op];
 }
 
 /* Where limits are of devices, ops change them, now and then with all that follow them in the order. */
@@ -431,7 +431,7 @@ static void move_devices(planner *x, int32_t *was, int32_t *first, int32_t *coun
     for (int32_t k = 0; k < *count; k++) {
         const int32_t op = x->now.order[*first + k];
         was[k] = x->now.device[op];
-        x->now.device[op] = sked_i_memory_able(x->m, op, d) ? d : was[k];
+        x->now.device[op] = sked_i_stores_able(x->m, op, d) ? d : was[k];
     }
 }
 
@@ -482,7 +482,7 @@ static void planner_free(planner *x)
 
 static sked_status planner_make(planner *x, sked_error *err)
 {
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_memory_plan_make(m->n, &x->now, err));
     SKED_NEW(x->place, m->n);
@@ -502,7 +502,7 @@ cleanup:
 static void try_devices(planner *x, double *used)
 {
     enum { most_single = 16 };
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const double shares[] = {0, 0.1, 0.3, 1};
     for (int32_t d = 0; d < m->devices && d < most_single && (d == 0 || !is_done(x)); d++) {
         use_device(x, d);
@@ -520,7 +520,7 @@ static void try_devices(planner *x, double *used)
 static void lower_peak(planner *x, int64_t effort)
 {
     enum { steps = 2000000, rounds = 3 };
-    const sked_i_memory *m = x->m;
+    const sked_i_stores *m = x->m;
     const int64_t most = steps / (m->n + 1), each = (effort / 16 < most ? effort / 16 : most) / rounds;
     for (int k = 0; k < rounds && m->stores == 1 && m->total == 0 && x->best->excess == 0; k++) {
         x->share = 0.97 * x->best->peak / m->limit[0];
@@ -541,7 +541,7 @@ static void try_known(planner *x, const int32_t *order, const int32_t *device, d
     try_devices(x, used);
 }
 
-sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked_i_client *client, int64_t effort,
+sked_status sked_i_memory_plan_find(const sked_i_stores *m, sked_i_client *client, int64_t effort,
                                     const int32_t *order, const int32_t *device, sked_i_memory_plan *plan,
                                     sked_error *err)
 {

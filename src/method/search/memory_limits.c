@@ -82,7 +82,7 @@ static void copy_point(point *to, const point *from, int32_t n)
 static void evaluate(worker *w)
 {
     const bounded *x = w->shared;
-    const sked_i_memory *m = &x->limits.model;
+    const sked_i_stores *m = &x->limits.model;
     double cost = 0;
     for (int32_t k = 0; k < m->n; k++)
         w->rank[w->next.order[k]] = k;
@@ -152,7 +152,7 @@ static bool try_plan(worker *w)
 static void try_priorities(worker *w)
 {
     const bounded *x = w->shared;
-    const sked_i_memory *m = &x->limits.model;
+    const sked_i_stores *m = &x->limits.model;
     clear_wishes(w);
     for (int k = 0; k < n_priorities; k++) {
         if (sked_i_priority_rank(m->p, &x->view, (sked_i_priority)k, w->base.hand.index > 0 ? 0.1 : 0,
@@ -190,7 +190,7 @@ static void move_ops(worker *w)
 /* An op and a path that follows it wish for one device, or for none. */
 static void move_wishes(worker *w)
 {
-    const sked_i_memory *m = &w->shared->limits.model;
+    const sked_i_stores *m = &w->shared->limits.model;
     const sked_graph *g = m->g;
     sked_i_rng *rng = &w->base.client.rng;
     int32_t op = (int32_t)sked_i_rng_below(rng, (uint64_t)m->n);
@@ -208,7 +208,7 @@ static void move_wishes(worker *w)
 static void mutate(worker *w)
 {
     sked_i_rng *rng = &w->base.client.rng;
-    const sked_i_memory *m = &w->shared->limits.model;
+    const sked_i_stores *m = &w->shared->limits.model;
     const uint64_t kind = sked_i_rng_below(rng, 16);
     if (kind == 0)
         w->next.window = (int)sked_i_rng_below(rng, n_windows);
@@ -232,7 +232,7 @@ static void settle(worker *w)
 /* A schedule as the next point: its starts are the order, its devices the wishes. */
 static void try_schedule(worker *w, const double *start, const int32_t *device)
 {
-    const sked_i_memory *m = &w->shared->limits.model;
+    const sked_i_stores *m = &w->shared->limits.model;
     copy_point(&w->next, &w->now, m->n);
     sort_starts(m->g, start, w->item, w->spare, w->next.order);
     if (m->occupied)
@@ -288,7 +288,7 @@ static void work(sked_i_crew_worker *base)
 static uint64_t hash(sked_i_crew_worker *base, const void *solution)
 {
     const worker *w = (worker *)base;
-    const sked_i_memory *m = &w->shared->limits.model;
+    const sked_i_stores *m = &w->shared->limits.model;
     return sked_i_hash_devices(m->n, start_of((void *)solution), device_of(w->shared, (void *)solution),
                                m->devices, w->label);
 }
@@ -296,7 +296,7 @@ static uint64_t hash(sked_i_crew_worker *base, const void *solution)
 static sked_status offer(sked_i_crew_worker *base, const void *solution, sked_error *err)
 {
     const bounded *x = ((worker *)base)->shared;
-    const sked_i_memory *m = &x->limits.model;
+    const sked_i_stores *m = &x->limits.model;
     const sked_schedule s = {.ops = m->n,
                              .devices = m->p->devices,
                              .start = start_of((void *)solution),
@@ -319,7 +319,7 @@ static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
     sked_status st = SKED_OK;
     worker *w = (worker *)base;
     w->shared = (bounded *)base->crew;
-    const sked_i_memory *m = &w->shared->limits.model;
+    const sked_i_stores *m = &w->shared->limits.model;
     SKED_TRY(sked_i_memory_decoder_create(m, &w->decoder, err));
     SKED_NEW(w->now.order, m->n);
     SKED_NEW(w->now.wish, m->n);

@@ -1,18 +1,18 @@
-#include "engine/memory/memory.h"
+#include "form/stores.h"
 
 #include "base/memory.h"
 
 /* Limited devices times ops: what an order needs is kept for each of them, 32 bytes a place. */
 static const double most_places = 1 << 26;
 
-void sked_i_memory_free(sked_i_memory *m)
+void sked_i_stores_free(sked_i_stores *m)
 {
     sked_i_costs_free(&m->costs);
     sked_i_pools_free(&m->pools);
     free(m->store_of);
     free(m->limit);
     free(m->tail);
-    *m = (sked_i_memory){0};
+    *m = (sked_i_stores){0};
 }
 
 /* Half the rounding that the validator allows. */
@@ -21,7 +21,7 @@ static double with_slack(const sked_graph *g, double limit)
     return limit + (g->integral ? 0 : 0.5e-9 * fmax(1, limit));
 }
 
-static sked_status make_stores(sked_i_memory *m, sked_error *err)
+static sked_status make_stores(sked_i_stores *m, sked_error *err)
 {
     const sked_problem *p = m->p;
     sked_status st = SKED_OK;
@@ -47,7 +47,7 @@ cleanup:
     return st;
 }
 
-static void find_tails(sked_i_memory *m)
+static void find_tails(sked_i_stores *m)
 {
     const sked_graph *g = m->g;
     for (int32_t k = m->n - 1; k >= 0; k--) {
@@ -62,10 +62,10 @@ static void find_tails(sked_i_memory *m)
     }
 }
 
-sked_status sked_i_memory_make(const sked_problem *p, sked_i_memory *m, sked_error *err)
+sked_status sked_i_stores_make(const sked_problem *p, sked_i_stores *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *m = (sked_i_memory){.p = p, .g = p->graph, .n = p->graph->n_ops};
+    *m = (sked_i_stores){.p = p, .g = p->graph, .n = p->graph->n_ops};
     m->devices = p->devices > 0 ? p->devices : 1;
     m->occupied = p->devices > 0;
     m->to_finish = sked_i_holds_to_finish(p);
