@@ -10,8 +10,11 @@
  * For objective memory an op stands for its value, which lives from the middle of the op's window to the
  * latest middle of its readers' windows.
  */
+#include "engine/force/force.h"
+
+#include "base/memory.h"
 #include "base/thread.h"
-#include "method/fds/fds.h"
+#include "engine/list/list.h"
 
 #include <string.h>
 
@@ -20,7 +23,8 @@ enum { max_starts = 512 };
 static const int64_t least_shared_work = 30000;
 
 typedef struct force {
-    sked_i_fds_steps *x;
+    sked_i_steps *x;
+    const sked_i_limit *limit;
     int32_t pools;
     int64_t row;           /* steps + 3 */
     double *bend;          /* [pools * row] second differences of the distribution; first ones for memory */
@@ -88,7 +92,7 @@ static void sum_up(force *f)
 
 static void set_window(force *f, int32_t i, int32_t e, int32_t l)
 {
-    sked_i_fds_steps *x = f->x;
+    sked_i_steps *x = f->x;
     const sked_i_uses *u = &x->uses;
     if (!x->memory) {
         spread(f, i, -1);
@@ -143,7 +147,7 @@ static inline int32_t sooner(int32_t a, int32_t b)
 
 static double force_on_loads(const force *f, int32_t i, int32_t t)
 {
-    const sked_i_fds_steps *x = f->x;
+    const sked_i_steps *x = f->x;
     const sked_i_dag_rows *out = &x->dag.out, *in = &x->dag.in;
     double sum = mean_load(f, i, t, t) - mean_load(f, i, f->early[i], f->late[i]);
     for (int64_t k = out->ptr[i]; k < out->ptr[i + 1]; k++) {
@@ -186,7 +190,7 @@ static int32_t end_without(const force *f, int32_t q, int32_t i)
 /* others[k]: end of the k-th input without op i. */
 static double force_on_values(const force *f, int32_t i, int32_t t, const int32_t *others)
 {
-    const sked_i_fds_steps *x = f->x;
+    const sked_i_steps *x = f->x;
     const sked_i_uses *u = &x->uses;
     const sked_i_dag_rows *out = &x->dag.out, *in = &x->dag.in;
     int32_t end = later(f->end[i], t);
@@ -216,7 +220,7 @@ static double force_on_values(const force *f, int32_t i, int32_t t, const int32_
 /* Best start of op i and its force; wide windows are sampled evenly. others: scratch [n]. */
 static double best_start(const force *f, int32_t i, int32_t *others, int32_t *best)
 {
-    const sked_i_fds_steps *x = f->x;
+    const sked_i_steps *x = f->x;
     const int32_t e = f->early[i], width = f->late[i] - e + 1;
     const int32_t count = width < max_starts ? width : max_starts;
     double least = INFINITY;
@@ -243,7 +247,7 @@ static void push(force *f, int32_t i)
 /* Narrows the windows of all ops that op i's new window reaches. */
 static void propagate(force *f, int32_t i)
 {
-    const sked_i_fds_steps *x = f->x;
+    const sked_i_steps *x = f->x;
     const sked_i_dag_rows *out = &x->dag.out, *in = &x->dag.in;
     f->depth = 0;
     push(f, i);
@@ -330,7 +334,7 @@ static void compare(placing *p, int first, int step)
     choice best = {-1, 0, INFINITY};
     for (int32_t k = first; k < p->held; k += step) {
         int32_t t = 0;
-        if (k % 16 == 0 && sked_i_limit_reached(&p->f->x->run->limit))
+        if (k % 16 == 0 && sked_i_limit_reached(p->f->limit))
             break;
         const double at = best_start(p->f, p->order[k], p->others[first], &t);
         if (at < best.least)
@@ -388,7 +392,7 @@ static void place_by_force(placing *p, int32_t count, int32_t near)
     while (p->held > 0 || next < count) {
         while (p->held < near && next < count)
             p->order[p->held++] = p->order[next++];
-        if (sked_i_limit_reached(&f->x->run->limit))
+        if (sked_i_limit_reached(f->limit))
             return;
         sum_up(f);
         const choice c = choose_next(p, drop_settled(p));
@@ -411,11 +415,10 @@ static void close_placing(placing *p)
     sked_i_team_destroy(p->team);
 }
 
-static sked_status open_placing(placing *p, force *f, sked_error *err)
+static sked_status open_placing(placing *p, force *f, int threads, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t n = f->x->n;
-    const int threads = f->x->run->options->threads;
     *p = (placing){.f = f, .threads = threads};
     SKED_NEW0(p->others, threads);
     for (int k = 0; k < threads; k++)
@@ -430,7 +433,7 @@ cleanup:
 
 static void begin(force *f)
 {
-    const sked_i_fds_steps *x = f->x;
+    const sked_i_steps *x = f->x;
     memcpy(f->early, x->first, (size_t)x->n * sizeof *f->early);
     memcpy(f->late, x->last, (size_t)x->n * sizeof *f->late);
     for (int32_t i = 0; i < x->n; i++) {
@@ -445,10 +448,11 @@ static void begin(force *f)
     }
 }
 
-sked_status sked_i_fds_place(sked_i_fds_steps *x, int32_t neighbourhood, sked_error *err)
+sked_status sked_i_force_place(sked_i_steps *x, const sked_i_limit *limit, int threads, int32_t neighbourhood,
+                               sked_error *err)
 {
     sked_status st = SKED_OK;
-    force f = {.x = x, .pools = x->memory ? 1 : x->loads.count, .row = (int64_t)x->steps + 3};
+    force f = {.x = x, .limit = limit, .pools = x->memory ? 1 : x->loads.count, .row = (int64_t)x->steps + 3};
     placing p = {0};
     int32_t count;
     SKED_NEW0(f.bend, f.pools * f.row);
@@ -461,7 +465,7 @@ sked_status sked_i_fds_place(sked_i_fds_steps *x, int32_t neighbourhood, sked_er
     SKED_NEW(f.end, x->n);
     SKED_NEW(f.stack, x->n);
     SKED_NEW0(f.stacked, x->n);
-    SKED_TRY(open_placing(&p, &f, err));
+    SKED_TRY(open_placing(&p, &f, threads, err));
     begin(&f);
     SKED_TRY(order_ops(&f, p.order, &count, err));
     place_by_force(&p, count, neighbourhood > 0 ? neighbourhood : default_neighbourhood(&f, p.order, count));

@@ -16,11 +16,11 @@ enum { most_squarings = 5, dry_passes = 4, passes_of_round = 32 };
 
 typedef struct refiner {
     sked_i_hand hand;
-    sked_i_fds_steps *x;
-    sked_i_fds_steps own; /* with several threads: a copy of x with starts of its own, for the hand's run */
-    int64_t passes;       /* left */
-    int64_t round;        /* of these, until the next exchange */
-    int dry;              /* passes without a gain */
+    sked_i_steps *x;
+    sked_i_steps own; /* with several threads: a copy of x with starts of its own, for the hand */
+    int64_t passes;   /* left */
+    int64_t round;    /* of these, until the next exchange */
+    int dry;          /* passes without a gain */
     sked_i_rng rng;
     int squarings; /* p = 2^squarings */
     double thrift; /* what communication counts times alpha: at random, for loads are counted by powers */
@@ -49,7 +49,7 @@ static void hold(refiner *r, int32_t i, double sign)
     }
 }
 
-static int32_t end_of_value(const sked_i_fds_steps *x, int32_t i, int32_t without)
+static int32_t end_of_value(const sked_i_steps *x, int32_t i, int32_t without)
 {
     const sked_i_uses *u = &x->uses;
     int32_t end = x->start[i];
@@ -67,7 +67,7 @@ static void live(refiner *r, int32_t begin, int32_t end, double size)
 
 static void build_levels(refiner *r)
 {
-    const sked_i_fds_steps *x = r->x;
+    const sked_i_steps *x = r->x;
     memset(r->level, 0, (size_t)r->pools * (size_t)x->steps * sizeof *r->level);
     for (int32_t i = 0; i < x->n; i++) {
         if (x->memory)
@@ -88,7 +88,7 @@ static void find_peaks(refiner *r)
 }
 
 /* Starts that op i may take while all others stay. */
-static void range(const sked_i_fds_steps *x, int32_t i, int32_t *low, int32_t *high)
+static void range(const sked_i_steps *x, int32_t i, int32_t *low, int32_t *high)
 {
     const sked_i_dag_rows *out = &x->dag.out, *in = &x->dag.in;
     int32_t a = x->first[i], b = x->last[i];
@@ -145,7 +145,7 @@ static void price_pool(refiner *r, int32_t i, int32_t p, double amount, int32_t 
 
 static void price_communication(refiner *r, int32_t i, int32_t a, int32_t b)
 {
-    const sked_i_fds_steps *x = r->x;
+    const sked_i_steps *x = r->x;
     int64_t slope = 0;
     for (int64_t k = x->dag.in.ptr[i]; k < x->dag.in.ptr[i + 1]; k++)
         slope += x->in_sent[k];
@@ -157,7 +157,7 @@ static void price_communication(refiner *r, int32_t i, int32_t a, int32_t b)
 
 static bool move_load(refiner *r, int32_t i, int32_t a, int32_t b)
 {
-    sked_i_fds_steps *x = r->x;
+    sked_i_steps *x = r->x;
     const sked_i_pools *q = &x->loads;
     const int32_t before = x->start[i];
     hold(r, i, -1);
@@ -180,7 +180,7 @@ static bool move_load(refiner *r, int32_t i, int32_t a, int32_t b)
  */
 static bool move_value(refiner *r, int32_t i, int32_t a, int32_t b)
 {
-    sked_i_fds_steps *x = r->x;
+    sked_i_steps *x = r->x;
     const sked_i_uses *u = &x->uses;
     const int32_t before = x->start[i];
     const double scale = r->peak[0] > 0 ? 1 / r->peak[0] : 0;
@@ -217,7 +217,7 @@ static bool move_value(refiner *r, int32_t i, int32_t a, int32_t b)
 
 static int32_t run_pass(refiner *r)
 {
-    sked_i_fds_steps *x = r->x;
+    sked_i_steps *x = r->x;
     int32_t moved = 0;
     sked_i_rng_shuffle(&r->rng, r->order, x->n);
     for (int32_t k = 0; k < x->n; k++) {
@@ -227,13 +227,13 @@ static int32_t run_pass(refiner *r)
         if (a >= b)
             continue;
         moved += x->memory ? move_value(r, i, a, b) : move_load(r, i, a, b);
-        if (k % 256 == 0 && sked_i_limit_reached(&x->run->limit))
+        if (k % 256 == 0 && sked_i_limit_reached(&r->hand.run->limit))
             break;
     }
     return moved;
 }
 
-static bool refinable(const sked_i_fds_steps *x)
+static bool refinable(const sked_i_steps *x)
 {
     for (int64_t k = 0; x->memory && k < x->dag.out.ptr[x->n]; k++)
         if (x->out_lag[k] < 0)
@@ -242,11 +242,12 @@ static bool refinable(const sked_i_fds_steps *x)
 }
 
 /* Goes back to the best schedule, unless another method made it and it lies outside these steps. */
-static void return_to_best(sked_i_fds_steps *x)
+static void return_to_best(refiner *r)
 {
-    if (sked_i_run_incumbent(x->run) == NULL)
+    sked_i_steps *x = r->x;
+    if (sked_i_run_incumbent(r->hand.run) == NULL)
         return;
-    const double *start = sked_i_run_incumbent(x->run)->start;
+    const double *start = sked_i_run_incumbent(r->hand.run)->start;
     for (int32_t i = 0; i < x->n; i++)
         if (!(floor(start[i] / x->unit) + x->length[i] <= x->steps) || fmod(start[i], x->unit) != 0)
             return;
@@ -257,9 +258,9 @@ static void return_to_best(sked_i_fds_steps *x)
 /* From the best schedule: some ops go anywhere they may. */
 static void kick(refiner *r)
 {
-    sked_i_fds_steps *x = r->x;
+    sked_i_steps *x = r->x;
     const uint64_t n = (uint64_t)x->n;
-    return_to_best(x);
+    return_to_best(r);
     for (uint64_t k = 1 + sked_i_rng_below(&r->rng, 2 + n / 8); k > 0; k--) {
         const int32_t i = (int32_t)sked_i_rng_below(&r->rng, n);
         int32_t a, b;
@@ -274,16 +275,16 @@ static void kick(refiner *r)
 /* Passes until the round is done or the time is up. */
 static sked_status refine(refiner *r, sked_error *err)
 {
-    sked_i_fds_steps *x = r->x;
-    for (; r->passes > 0 && r->round > 0 && !sked_i_run_over(x->run); r->passes--, r->round--) {
-        const double best = sked_i_run_best(x->run);
+    sked_i_steps *x = r->x;
+    for (; r->passes > 0 && r->round > 0 && !sked_i_run_over(r->hand.run); r->passes--, r->round--) {
+        const double best = sked_i_run_best(r->hand.run);
         build_levels(r);
         find_peaks(r);
         const bool still = run_pass(r) == 0 && r->squarings == most_squarings;
-        const sked_status st = sked_i_fds_offer(x, err);
+        const sked_status st = sked_i_fds_offer(r->hand.run, x, err);
         if (st != SKED_OK)
             return st;
-        r->dry = sked_i_run_best(x->run) < best || r->squarings < most_squarings ? 0 : r->dry + 1;
+        r->dry = sked_i_run_best(r->hand.run) < best || r->squarings < most_squarings ? 0 : r->dry + 1;
         r->squarings += r->squarings < most_squarings;
         if (still || r->dry >= dry_passes) {
             kick(r);
@@ -312,12 +313,11 @@ static void close_refiner(sked_i_hand *hand)
 
 static sked_status copy_steps(refiner *r, sked_error *err)
 {
-    const sked_i_fds_steps *x = r->x;
+    const sked_i_steps *x = r->x;
     sked_status st = SKED_OK;
     r->own = *x;
     r->own.start = NULL;
     r->own.offer = NULL;
-    r->own.run = r->hand.run;
     r->x = &r->own;
     SKED_NEW(r->own.start, x->n);
     SKED_NEW(r->own.offer, x->n);
@@ -329,13 +329,13 @@ cleanup:
 static sked_status open_refiner(sked_i_hand *hand, sked_error *err)
 {
     refiner *r = (refiner *)hand;
-    sked_i_fds_steps *x = hand->hands->owner;
+    sked_i_steps *x = hand->hands->owner;
     sked_status st = SKED_OK;
     r->x = x;
     r->squarings = 1;
     r->thrift = 1;
     r->pools = x->memory ? 1 : x->loads.count;
-    sked_i_rng_seed(&r->rng, x->run->options->seed, (uint64_t)hand->index);
+    sked_i_rng_seed(&r->rng, hand->run->options->seed, (uint64_t)hand->index);
     SKED_NEW(r->level, (int64_t)r->pools * x->steps);
     SKED_NEW(r->peak, r->pools);
     SKED_NEW(r->price, (int64_t)x->steps + 1);
@@ -367,11 +367,11 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_fds_refine(sked_i_fds_steps *x, int64_t passes, sked_error *err)
+sked_status sked_i_fds_refine(sked_i_run *run, sked_i_steps *x, int64_t passes, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int threads = x->run->options->threads;
-    sked_i_hands hands = {.run = x->run,
+    const int threads = run->options->threads;
+    sked_i_hands hands = {.run = run,
                           .apart = threads > 1,
                           .size = sizeof(refiner),
                           .open = open_refiner,
