@@ -1,43 +1,11 @@
-/*
- * Objective memory: least memory first.
- *
- * Time goes from event to event. An op starts as soon as it may when that frees at least as much as its
- * result takes; any other op waits for its latest start, or starts before it while the memory in use stays
- * within a budget, the most urgent first. Budgets are found by bisection. The same is done from the end
- * backwards (a value is then born with its first consumer and dies with its op), and the plain earliest and
- * latest schedules are offered too, so the result is never worse than those.
- */
-#include "base/heap.h"
-#include "base/set.h"
-#include "method/list/list.h"
+#include "engine/list/memory_sweep.h"
+
+#include "base/memory.h"
 
 #include <string.h>
 
-enum { budgets = 10, looks = 16 };
-
-typedef struct sweep {
-    const sked_i_dag *v;
-    const sked_i_uses *u;
-    sked_i_dag_rows next; /* edges in the direction of time */
-    bool backward;
-    const double *early, *late; /* windows in the direction of time */
-    const int32_t *urgent;      /* ops by latest start */
-    const int32_t *urgency;     /* their place there */
-    double budget;
-    /* state */
-    double *arrival, *growth; /* growth: of memory when the op starts now */
-    int32_t *waiting;
-    int32_t *left, *last; /* forward: readers not started, and their xor; backward: left is 0 while unborn */
-    uint8_t *phase;
-    int32_t *stack;
-    int32_t depth, first_open;
-    sked_i_event_heap pending;
-    sked_i_set others;
-    uint64_t *words;
-    double memory, peak;
-    double *start;
-    int32_t admitted; /* since the last look at the clock */
-} sweep;
+enum { looks = 16 };
+typedef sked_i_memory_sweep sweep;
 
 enum { not_ready, on_its_way, other, eager, started };
 
@@ -195,15 +163,7 @@ static void reset(sweep *x)
         }
 }
 
-/* There is a schedule, and no time for another one. */
-static bool is_over(const sked_i_run *run)
-{
-    return sked_i_run_incumbent(run) != NULL && sked_i_run_over(run);
-}
-
-/* Fills x->start for the budget and returns the peak; INFINITY: it was broken off. O((ops + edges) log ops).
- */
-static double run_sweep(const sked_i_run *run, sweep *x, double budget)
+double sked_i_memory_sweep_run(sweep *x, double budget, const sked_i_limit *limit)
 {
     enum { ops_between_looks = 1 << 14 };
     reset(x);
@@ -215,7 +175,7 @@ static double run_sweep(const sked_i_run *run, sweep *x, double budget)
     while ((now = next_event(x)) < INFINITY) {
         if (x->admitted >= ops_between_looks) {
             x->admitted = 0;
-            if (is_over(run))
+            if (sked_i_limit_heard(limit))
                 return INFINITY;
         }
         while (x->pending.count > 0 && x->pending.at[0].time <= now) {
@@ -233,9 +193,7 @@ static double run_sweep(const sked_i_run *run, sweep *x, double budget)
     return x->peak;
 }
 
-/* ------------------------------------------------------------------ all of them */
-
-static void sweep_free(sweep *x)
+void sked_i_memory_sweep_free(sweep *x)
 {
     void *const owned[] = {x->arrival, x->growth, x->waiting,    x->left,  x->last,
                            x->phase,   x->stack,  x->pending.at, x->words, x->start};
@@ -243,7 +201,7 @@ static void sweep_free(sweep *x)
         free(owned[k]);
 }
 
-static sked_status sweep_make(const sked_i_dag *v, const sked_i_uses *u, sweep *x, sked_error *err)
+sked_status sked_i_memory_sweep_make(const sked_i_dag *v, const sked_i_uses *u, sweep *x, sked_error *err)
 {
     const int32_t n = v->n;
     sked_status st = SKED_OK;
@@ -260,102 +218,5 @@ static sked_status sweep_make(const sked_i_dag *v, const sked_i_uses *u, sweep *
     SKED_NEW(x->start, n);
     sked_i_set_place(&x->others, n, x->words);
 cleanup:
-    return st;
-}
-
-/* Lazily first, then budgets between the bound and the best peak so far. */
-static sked_status offer_budgets(sked_i_run *run, const sked_i_windows *w, sweep *x, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    double low = sked_i_run_bound(run), best = INFINITY, budget = -INFINITY;
-    for (int k = 0; k < budgets && !is_over(run); k++) {
-        const double peak = run_sweep(run, x, budget);
-        if (peak == INFINITY)
-            break;
-        if (peak < best || sked_i_run_wanted(run) > 1)
-            SKED_TRY(sked_i_offer_starts(run, w, x->start, err));
-        if (peak < best)
-            best = peak;
-        else
-            low = budget;
-        if (!w->limited) /* what was offered says more than the sweep itself */
-            best = fmin(best, sked_i_run_best(run));
-        budget = low + 0.5 * (best - low);
-        if (!(budget < best))
-            break;
-    }
-cleanup:
-    return st;
-}
-
-/* urgent: ops by key, predecessors in the direction of time first among equals. */
-static sked_status sort_urgent(const sked_i_dag *v, const double *key, int32_t *urgency, int32_t *urgent,
-                               sked_error *err)
-{
-    const sked_status st = sked_i_rank_by_key(v, key, urgency, err);
-    for (int32_t i = 0; st == SKED_OK && i < v->n; i++)
-        urgent[urgency[i]] = i;
-    return st;
-}
-
-static sked_status sweep_both_ways(sked_i_run *run, const sked_i_windows *w, sked_i_dag *v, sked_error *err)
-{
-    const int32_t n = v->n;
-    sked_status st = SKED_OK;
-    sked_i_uses u = {0};
-    sweep x = {0};
-    int32_t *urgent = NULL, *urgency = NULL, *reversed = NULL;
-    double *down = NULL;
-    SKED_TRY(sked_i_uses_make(run->problem->graph, v, &u, err));
-    SKED_TRY(sweep_make(v, &u, &x, err));
-    SKED_NEW(urgent, n);
-    SKED_NEW(urgency, n);
-    SKED_NEW(reversed, n);
-    SKED_NEW(down, 2 * (int64_t)n);
-    SKED_TRY(sort_urgent(v, w->late, urgency, urgent, err));
-    x.urgent = urgent;
-    x.urgency = urgency;
-    x.early = w->early;
-    x.late = w->late;
-    x.next = v->out;
-    SKED_TRY(offer_budgets(run, w, &x, err));
-    for (int32_t i = 0; i < n; i++) {
-        down[i] = -w->late[i];
-        down[n + i] = -w->early[i];
-        reversed[i] = v->order[n - 1 - i];
-    }
-    sked_i_dag turned = *v;
-    turned.order = reversed;
-    SKED_TRY(sort_urgent(&turned, down + n, urgency, urgent, err));
-    x.backward = true;
-    x.early = down;
-    x.late = down + n;
-    x.next = v->in;
-    SKED_TRY(offer_budgets(run, w, &x, err));
-cleanup:
-    sked_i_uses_free(&u);
-    sweep_free(&x);
-    free(urgent);
-    free(urgency);
-    free(reversed);
-    free(down);
-    return st;
-}
-
-sked_status sked_i_list_memory(sked_i_run *run, const sked_problem *plan, const sked_i_windows *w,
-                               sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_dag v = {0};
-    bool ordered = true; /* no op may start before its predecessor */
-    SKED_TRY(sked_i_offer_starts(run, w, w->early, err));
-    SKED_TRY(sked_i_offer_starts(run, w, w->late, err));
-    SKED_TRY(sked_i_dag_make(plan, false, true, &v, err));
-    for (int64_t e = 0; e < v.out.ptr[v.n]; e++)
-        ordered = ordered && v.out.lag[e] >= 0;
-    if (ordered)
-        SKED_TRY(sweep_both_ways(run, w, &v, err));
-cleanup:
-    sked_i_dag_free(&v);
     return st;
 }
