@@ -1,7 +1,7 @@
 /* What methods share that take memory limits: the model and a plan that keeps the limits. */
 #ifndef SKED_METHOD_MEMORY_LIMITS_H
 #define SKED_METHOD_MEMORY_LIMITS_H
-#include "engine/memory/memory.h"
+#include "engine/memory/memory_engine.h"
 #include "method/method.h"
 
 typedef struct sked_i_memory_limits {

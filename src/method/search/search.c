@@ -2,9 +2,9 @@
 #include "method/search/search.h"
 #include "form/shop.h"
 
-#include "method/search/disjunctive.h"
-#include "method/search/memory_limits.h"
-#include "method/search/transfer.h"
+#include "method/search/limits_annealing.h"
+#include "method/search/sequence_annealing.h"
+#include "method/search/shop_search.h"
 #include "schedule/equal.h"
 
 enum { small = 40 }; /* ops: up to here learning proves the optimum of shop problems too */

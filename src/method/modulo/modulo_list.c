@@ -3,7 +3,7 @@
  * that takes all ops within the budget wins. One iteration after the other always fits, so a loop that
  * has a schedule gets one.
  */
-#include "method/modulo/modulo.h"
+#include "method/modulo/modulo_method.h"
 
 #define MODULO_LIST_OPTIONS(X)                                                                           \
     X(PRIORITY, "priority", ENUM, "height", 0, 0, "height|slack|start|size",                             \

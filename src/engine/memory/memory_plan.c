@@ -4,7 +4,7 @@
  * Liu's rule for trees (1987). The same from the end backwards. Annealing goes on from the best of both:
  * moves take ops across the place where memory peaks, or to another device.
  */
-#include "engine/memory/memory.h"
+#include "engine/memory/memory_engine.h"
 
 #include "base/memory.h"
 

@@ -1,5 +1,5 @@
 /* A shop's solution: loading, times, relocations with their checks and estimates. */
-#include "engine/shop/shop.h"
+#include "engine/shop/shop_times.h"
 #include "base/memory.h"
 
 #include <assert.h>

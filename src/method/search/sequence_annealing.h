@@ -1,6 +1,6 @@
 /* Search where devices differ to an op: transfers cost time, or ops are fixed on devices. */
-#ifndef SKED_METHOD_SEARCH_TRANSFER_H
-#define SKED_METHOD_SEARCH_TRANSFER_H
+#ifndef SKED_METHOD_SEARCH_SEQUENCE_ANNEALING_H
+#define SKED_METHOD_SEARCH_SEQUENCE_ANNEALING_H
 #include "engine/sequence/sequence.h"
 #include "method/method.h"
 

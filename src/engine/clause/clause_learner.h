@@ -3,8 +3,8 @@
  * literals, and the resources are one time table of packed words. It proves that no schedule is shorter, or
  * finds one.
  */
-#ifndef SKED_ENGINE_CLAUSE_LEARNER_H
-#define SKED_ENGINE_CLAUSE_LEARNER_H
+#ifndef SKED_ENGINE_CLAUSE_CLAUSE_LEARNER_H
+#define SKED_ENGINE_CLAUSE_CLAUSE_LEARNER_H
 #include "engine/clause/clause.h"
 #include "engine/client.h"
 #include "form/cumulative.h"

@@ -1,6 +1,6 @@
 /* What the methods on loops share: offers, bounds, and the climb from the least interval. */
-#ifndef SKED_METHOD_MODULO_MODULO_H
-#define SKED_METHOD_MODULO_MODULO_H
+#ifndef SKED_METHOD_MODULO_MODULO_METHOD_H
+#define SKED_METHOD_MODULO_MODULO_METHOD_H
 #include "engine/modulo/modulo.h"
 #include "method/method.h"
 

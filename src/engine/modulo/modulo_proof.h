@@ -1,13 +1,13 @@
 /*
  * Inside of the exact decision: starts and modulo slots as variables of the clause-learning kernel.
- * exact_model.c numbers them, slots.c is the propagator that ties starts, slots and pools together, exact.c
- * asks the question.
+ * modulo_proof_model.c numbers them, slots.c is the propagator that ties starts, slots and pools together,
+ * modulo_proof.c asks the question.
  *
  * Variable i < n is the start of op i beyond the earliest in its window. The others are 0/1: the k-th slot of
  * an op stands for all starts that are k modulo II beyond the earliest.
  */
-#ifndef SKED_ENGINE_MODULO_EXACT_H
-#define SKED_ENGINE_MODULO_EXACT_H
+#ifndef SKED_ENGINE_MODULO_MODULO_PROOF_H
+#define SKED_ENGINE_MODULO_MODULO_PROOF_H
 #include "engine/clause/clause.h"
 #include "engine/modulo/modulo.h"
 

@@ -8,7 +8,7 @@
  * A slot is a value on a device: where it was made, or where readers are or are planned to be. A reader that
  * starts on another device than planned moves there: its copy arrived in the past, so tracks keep the past.
  */
-#include "engine/memory/memory.h"
+#include "engine/memory/memory_engine.h"
 
 #include "base/heap.h"
 #include "base/memory.h"

@@ -1,13 +1,14 @@
 /*
  * Schedules under memory limits.
  *
- *   order.c    a plan: an order of the ops and a device for each so that one op after the other fits
- *   reserve.c  what such an order still needs, place by place: range add and maximum
- *   track.c    what a store holds over time
- *   decode.c   a schedule from priorities, which deviates from a plan only while the rest of the plan fits
+ *   memory_plan.c    a plan: an order of the ops and a device for each so that one op after the other fits
+ *   reserve.c        what such an order still needs, place by place: range add and maximum
+ *   track.c          what a store holds over time
+ *   memory_decoder.c a schedule from priorities, which deviates from a plan only while the rest of the plan
+ * fits
  */
-#ifndef SKED_ENGINE_MEMORY_MEMORY_H
-#define SKED_ENGINE_MEMORY_MEMORY_H
+#ifndef SKED_ENGINE_MEMORY_MEMORY_ENGINE_H
+#define SKED_ENGINE_MEMORY_MEMORY_ENGINE_H
 #include "base/clock.h"
 #include "engine/client.h"
 #include "form/stores.h"

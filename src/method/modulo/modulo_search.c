@@ -1,14 +1,14 @@
 /*
  * modulo-search: the least initiation interval, then the shortest schedule at it, with proofs where they
  * can be had. Iterative modulo scheduling with perturbed orders finds schedules; a clause-learning decision
- * procedure (exact.c) refutes intervals and lengths, or finds what the former missed.
+ * procedure (modulo_proof.c) refutes intervals and lengths, or finds what the former missed.
  *
  * Several threads take several questions at once: other intervals and lengths, or the same one by proof, by
  * heuristics and with other seeds. A batch of questions ends when all are answered or their efforts, which
  * are counted and not timed, are spent; answers are taken in a fixed order.
  */
 #include "method/hands.h"
-#include "method/modulo/modulo.h"
+#include "method/modulo/modulo_method.h"
 
 #include <stdio.h>
 #include <string.h>

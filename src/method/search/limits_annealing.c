@@ -4,7 +4,7 @@
  * in the order, changes wishes and the window. The order of starts of a schedule that was accepted becomes
  * the order of priorities now and then, so that moves are moves in the schedule.
  */
-#include "method/search/memory_limits.h"
+#include "method/search/limits_annealing.h"
 
 #include "base/sort.h"
 #include "engine/list/list.h"

@@ -1,5 +1,5 @@
 /* The crew on device sequences: starts and coolings in turn. */
-#include "method/search/transfer.h"
+#include "method/search/sequence_annealing.h"
 
 #include "engine/sequence/anneal.h"
 #include "method/crew.h"

@@ -1,5 +1,5 @@
 /* The learning solver on packed words: see learner.h. */
-#include "engine/clause/learner.h"
+#include "engine/clause/clause_learner.h"
 #include "base/restart.h"
 
 #include <assert.h>

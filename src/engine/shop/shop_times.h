@@ -1,6 +1,6 @@
 /* One solution of a disjunctive problem: orders per machine, heads, tails, topological order. */
-#ifndef SKED_ENGINE_SHOP_SHOP_H
-#define SKED_ENGINE_SHOP_SHOP_H
+#ifndef SKED_ENGINE_SHOP_SHOP_TIMES_H
+#define SKED_ENGINE_SHOP_SHOP_TIMES_H
 #include "base/rng.h"
 #include "form/shop.h"
 

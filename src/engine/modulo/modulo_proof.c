@@ -1,5 +1,5 @@
 /* The exact decision: builds the model in the clause-learning kernel and searches it with restarts. */
-#include "engine/modulo/exact.h"
+#include "engine/modulo/modulo_proof.h"
 #include "base/restart.h"
 
 #include <math.h>

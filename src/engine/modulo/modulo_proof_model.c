@@ -1,6 +1,6 @@
 /* The exact decision's view of a loop: windows, pools, variables. */
 #include "base/memory.h"
-#include "engine/modulo/exact.h"
+#include "engine/modulo/modulo_proof.h"
 
 #include <string.h>
 

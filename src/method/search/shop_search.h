@@ -7,8 +7,8 @@
  * of one critical path, judged by the head/tail estimate of Balas and Vazacopoulos. Elite solutions are
  * joined by path relinking as in TS/PR (Peng, Lu, Cheng 2015).
  */
-#ifndef SKED_METHOD_SEARCH_DISJUNCTIVE_H
-#define SKED_METHOD_SEARCH_DISJUNCTIVE_H
+#ifndef SKED_METHOD_SEARCH_SHOP_SEARCH_H
+#define SKED_METHOD_SEARCH_SHOP_SEARCH_H
 #include "method/method.h"
 
 /*

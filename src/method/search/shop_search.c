@@ -1,5 +1,5 @@
 /* The crew of tabu streams. */
-#include "method/search/disjunctive.h"
+#include "method/search/shop_search.h"
 
 #include "engine/shop/tabu.h"
 #include "method/crew.h"
