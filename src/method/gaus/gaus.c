@@ -94,17 +94,17 @@ static bool forces_pay(const sked_problem *p)
     return g->n_ops <= quickly || g->n_edges < 2 * (int64_t)g->n_ops;
 }
 
-/* Does list alone meet the bound? Asked in a run of its own. */
+/* Does list alone meet the bound? Asked in a share of the run that is thrown away. */
 static bool list_suffices(const sked_i_run *run)
 {
-    sked_run_options opt;
-    sked_result r = {.size = sizeof r};
-    sked_run_options_init(&opt);
-    opt.seed = run->options->seed;
-    opt.stop = run->limit.stop;
-    opt.time_limit = fmax(0, 0.2 * (run->limit.deadline - sked_clock()));
-    const bool optimal = sked_method_run("list", run->problem, &opt, &r, NULL) == SKED_OK && r.optimal;
-    sked_result_clear(&r);
+    sked_i_share share;
+    sked_error ignored = {0};
+    const sked_i_member list = {.method = "list",
+                                .seconds = fmax(0, 0.2 * (run->limit.deadline - sked_clock()))};
+    const bool optimal = sked_i_share_open(run, &share, &ignored) == SKED_OK &&
+                         sked_i_run_member(&share.run, &list, &ignored) == SKED_OK &&
+                         sked_i_run_best(&share.run) <= sked_i_run_bound(&share.run);
+    sked_i_share_close(&share);
     return optimal;
 }
 
