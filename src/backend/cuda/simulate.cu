@@ -6,10 +6,9 @@
  */
 extern "C" {
 #include "backend/backend.h"
-#include "backend/cuda/stepwise.h"
 }
 
-#include "backend/cuda/gflownet_once.h"
+#include "backend/cuda/gflownet_model.h"
 #include "backend/cuda/runtime.h"
 
 #include <stdio.h>
