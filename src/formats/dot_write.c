@@ -34,15 +34,12 @@ static void write_pair(sked_i_buffer *out, const char *name, double amount)
         sked_i_buffer_text(out, "inf");
 }
 
-/* key and number; a numeral of the language has no exponent, so that one needs quotes. */
-static void write_field(sked_i_buffer *out, const char *key, double value)
+/* key=number; a numeral of the language has no exponent, so that one needs quotes. */
+static void write_field(sked_i_buffer *out, const char *before, const char *key, double value)
 {
     char text[40];
-    const bool plain = strchr(sked_format_number(value, text, sizeof text), 'e') == NULL;
-    sked_i_buffer_text(out, key);
-    sked_i_buffer_text(out, plain ? "" : "\"");
-    sked_i_buffer_text(out, text);
-    sked_i_buffer_text(out, plain ? "" : "\"");
+    const char *quote = strchr(sked_format_number(value, text, sizeof text), 'e') == NULL ? "" : "\"";
+    sked_i_buffer_format(out, "%s%s=%s%s%s", before, key, quote, text, quote);
 }
 
 static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
@@ -55,22 +52,21 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
 
 static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
 {
+    double value[sked_i_op_attributes];
+    const uint32_t said = sked_i_op_said(g, i, value);
     const char *type = sked_graph_op_type(g, i);
     sked_i_buffer_text(out, "    ");
     write_name(g, i, out);
-    write_field(out, " [duration=", g->duration[i]);
+    write_field(out, " [", "duration", g->duration[i]);
     if (type != NULL) {
         const bool as_label =
             type[0] != 0 && strcmp(type, "\\N") != 0; /* a label that says nothing is none */
         sked_i_buffer_text(out, as_label ? ", label=" : ", type=");
         write_quoted(out, type);
     }
-    if (g->memory[i] != 0)
-        write_field(out, ", memory=", g->memory[i]);
-    if (g->weight[i] != 1)
-        write_field(out, ", weight=", g->weight[i]);
-    if (sked_graph_keep(g, i))
-        sked_i_buffer_text(out, ", keep=1");
+    for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
+        if (said >> k & 1)
+            write_field(out, ", ", sked_i_op_table[k].info.name, value[k]);
     if (sked_i_durations_text(g, i, text) && !text->failed) {
         sked_i_buffer_text(out, ", durations=");
         write_quoted(out, text->data);
@@ -84,25 +80,19 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i
 
 static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
 {
+    double value[sked_i_edge_attributes];
+    const uint32_t said = sked_i_edge_said(g, e, value);
     const char *before = " [";
     sked_i_buffer_text(out, "    ");
     write_name(g, g->edge_from[e], out);
     sked_i_buffer_text(out, " -> ");
     write_name(g, g->edge_to[e], out);
-    const struct {
-        bool say;
-        const char *key;
-        double value;
-    } field[] = {{g->edge_lag_given[e] != 0, "lag=", g->edge_lag[e]},
-                 {g->edge_bytes[e] != 0, "bytes=", g->edge_bytes[e]},
-                 {g->edge_distance[e] != 0, "distance=", g->edge_distance[e]}};
-    for (int k = 0; k < 3; k++)
-        if (field[k].say) {
-            sked_i_buffer_text(out, before);
-            write_field(out, field[k].key, field[k].value);
+    for (int k = 0; k < sked_i_edge_attributes; k++)
+        if (said >> k & 1) {
+            write_field(out, before, sked_i_edge_table[k].info.name, value[k]);
             before = ", ";
         }
-    sked_i_buffer_text(out, *before == ',' ? "];\n" : ";\n");
+    sked_i_buffer_text(out, said != 0 ? "];\n" : ";\n");
 }
 
 sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 enum { ALWAYS, USED };
+_Static_assert(sked_i_op_attributes <= 32 && sked_i_edge_attributes <= 32, "sets of them are 32 bits");
 
 /* clang-format off */
 #define SKED_X(name, kind, preset, when, meaning)                                              \
@@ -38,10 +39,24 @@ bool sked_i_attribute_same(double x, double y)
     return x == y || (isnan(x) && isnan(y));
 }
 
-bool sked_i_attribute_said(const sked_graph *g, const sked_i_attribute *a, int64_t i, double *value)
+static uint32_t said(const sked_graph *g, const sked_i_attribute *table, int count, int64_t i, double *value)
 {
-    *value = sked_i_attribute_get(g, a, i);
-    return !sked_i_attribute_same(*value, a->info.preset);
+    uint32_t bits = 0;
+    for (int k = 0; k < count; k++) {
+        value[k] = sked_i_attribute_get(g, &table[k], i);
+        bits |= (uint32_t)!sked_i_attribute_same(value[k], table[k].info.preset) << k;
+    }
+    return bits;
+}
+
+uint32_t sked_i_op_said(const sked_graph *g, int32_t op, double *value)
+{
+    return said(g, sked_i_op_table, sked_i_op_attributes, op, value);
+}
+
+uint32_t sked_i_edge_said(const sked_graph *g, int64_t e, double *value)
+{
+    return said(g, sked_i_edge_table, sked_i_edge_attributes, e, value);
 }
 
 bool sked_i_attribute_fits(const sked_i_attribute *a, double x, const char **rule)

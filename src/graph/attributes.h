@@ -51,6 +51,8 @@ enum {
         sked_i_edge_attributes,
 };
 
+enum { sked_i_attribute_longest = 15 }; /* characters of a name */
+
 typedef struct sked_i_attribute {
     sked_attribute_info info;
     size_t column;  /* offset of the column's pointer in a graph */
@@ -70,8 +72,9 @@ static inline void **sked_i_column(const sked_graph *g, const sked_i_attribute *
 double sked_i_attribute_at(const void *column, const sked_i_attribute *a, int64_t i);
 /* What the graph says of op or edge i: the preset where it says nothing, so NAN for a lag that follows. */
 double sked_i_attribute_get(const sked_graph *g, const sked_i_attribute *a, int64_t i);
-/* The same, and whether it is worth a word: it is not the preset. */
-bool sked_i_attribute_said(const sked_graph *g, const sked_i_attribute *a, int64_t i, double *value);
+/* The same for all attributes of an op or edge; bit k: number k is worth a word, for it is not the preset. */
+uint32_t sked_i_op_said(const sked_graph *g, int32_t op, double *value);
+uint32_t sked_i_edge_said(const sked_graph *g, int64_t e, double *value);
 bool sked_i_attribute_same(double x, double y); /* NAN is NAN */
 /* Is x a value of that kind? *rule, which may be NULL: what one must be. */
 bool sked_i_attribute_fits(const sked_i_attribute *a, double x, const char **rule);
