@@ -169,6 +169,8 @@ SKED_API int32_t sked_builder_find_op(sked_builder *b, const char *name);
 SKED_API int32_t sked_builder_find_resource(sked_builder *b, const char *name);
 /* Ops added so far: the id of the next one. */
 SKED_API int32_t sked_builder_op_count(const sked_builder *b);
+/* Edges added so far. */
+SKED_API int64_t sked_builder_edge_count(const sked_builder *b);
 /*
  * Checks the whole graph (unique names, edge ends, no cycle of distance 0) and hands it over; the
  * builder is empty afterwards and still has to be destroyed. O(ops + edges).

@@ -39,7 +39,9 @@ static void write_field(sked_i_buffer *out, const char *before, const char *key,
 {
     char text[40];
     const char *quote = strchr(sked_format_number(value, text, sizeof text), 'e') == NULL ? "" : "\"";
-    sked_i_buffer_format(out, "%s%s=%s%s%s", before, key, quote, text, quote);
+    const char *const parts[] = {before, key, "=", quote, text, quote};
+    for (int k = 0; k < 6; k++)
+        sked_i_buffer_text(out, parts[k]);
 }
 
 static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)

@@ -540,8 +540,9 @@ static void write_number(sked_i_buffer *out, const char *key, double x)
 
 static void write_attribute(sked_i_buffer *out, const sked_i_attribute *a, double x)
 {
-    sked_i_buffer_format(out, "\n    %s ", a->info.name);
-    sked_i_buffer_number(out, x);
+    sked_i_buffer_text(out, "\n    ");
+    sked_i_buffer_text(out, a->info.name);
+    write_number(out, " ", x);
 }
 
 static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)

@@ -256,6 +256,7 @@ static sked_status add_ops(library *lib, const int32_t *match, sked_builder *b, 
         const entry *e = &lib->entry[which];
         SKED_TRY(sked_builder_add_op(b, name, sked_graph_op_type(g, i), either(e->duration, g->duration[i]),
                                      NULL, err));
+        SKED_TRY(sked_i_graph_copy_values(g, i, b, i, err));
         SKED_TRY(sked_builder_set_memory(b, i, either(e->memory, g->memory[i]), err));
         SKED_TRY(sked_builder_set_weight(b, i, either(e->weight, g->weight[i]), err));
         SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));

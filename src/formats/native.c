@@ -291,7 +291,9 @@ static void write_field(sked_i_buffer *out, const char *key, double value)
 /* ,"name":value */
 static void write_attribute(sked_i_buffer *out, const sked_attribute_info *a, double value)
 {
-    sked_i_buffer_format(out, ",\"%s\":", a->name);
+    sked_i_buffer_text(out, ",\"");
+    sked_i_buffer_text(out, a->name);
+    sked_i_buffer_text(out, "\":");
     if (a->kind == SKED_ATTRIBUTE_FLAG)
         sked_i_buffer_text(out, value != 0 ? "true" : "false");
     else

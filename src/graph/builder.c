@@ -484,6 +484,11 @@ int32_t sked_builder_op_count(const sked_builder *b)
     return b->g.n_ops;
 }
 
+int64_t sked_builder_edge_count(const sked_builder *b)
+{
+    return b->g.n_edges;
+}
+
 static sked_status check_ends(const sked_graph *g, sked_error *err)
 {
     for (int64_t e = 0; e < g->n_edges; e++) {
