@@ -119,10 +119,13 @@ class Graph:
             Its index.
         """
         b = self._open()
+        values = {"memory": memory, "weight": weight, "keep": keep, **attributes}
+        for key in values:
+            _info(key, False)  # refuses what no op has before there is one more
         out = ffi.new("int32_t *")
         call(lib.sked_builder_add_op, b, c_text(name), c_text(type), duration, out)
         op = out[0]
-        self._set(False, op, {"memory": memory, "weight": weight, "keep": keep, **attributes})
+        self._set(False, op, values)
         for device, time in (durations or {}).items():
             time = math.inf if time is None else time
             call(lib.sked_builder_add_duration, b, op, c_text(device), time)
@@ -164,6 +167,8 @@ class Graph:
             distance: k > 0 marks a loop-carried edge over k iterations.
             **attributes: others of `sked.attributes`.
         """
+        for key in attributes:
+            _info(key, True)
         edge = ffi.new("sked_edge *")
         edge.to = self._id(to)
         setattr(edge, "from", self._id(from_))
