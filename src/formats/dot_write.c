@@ -1,12 +1,11 @@
-/* Graphs as DOT, so that reading them again gives equal ones. */
+/* Graphs as DOT, so that reading them again gives equal ones; and pictures of them. */
 #include "formats/dot.h"
 #include "formats/durations.h"
 
 #include <string.h>
 
-static void write_quoted(sked_i_buffer *out, const char *text)
+void sked_i_dot_text(sked_i_buffer *out, const char *text)
 {
-    sked_i_buffer_char(out, '"');
     for (const char *s = text;;) {
         const size_t n = strcspn(s, "\"\\");
         sked_i_buffer_add(out, s, n);
@@ -16,6 +15,12 @@ static void write_quoted(sked_i_buffer *out, const char *text)
         sked_i_buffer_char(out, '\\');
         sked_i_buffer_char(out, *s++);
     }
+}
+
+static void write_quoted(sked_i_buffer *out, const char *text)
+{
+    sked_i_buffer_char(out, '"');
+    sked_i_dot_text(out, text);
     sked_i_buffer_char(out, '"');
 }
 
@@ -44,7 +49,7 @@ static void write_field(sked_i_buffer *out, const char *before, const char *key,
         sked_i_buffer_text(out, parts[k]);
 }
 
-static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
+void sked_i_dot_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     if (g->op_names.count > 0)
         write_quoted(out, sked_i_names_at(&g->op_names, op));
@@ -52,17 +57,18 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_int(out, op);
 }
 
-static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
+static void write_op(const sked_graph *g, int32_t i, const sked_i_dot_picture *p, sked_i_buffer *text,
+                     sked_i_buffer *out)
 {
     double value[sked_i_op_attributes];
     const uint32_t said = sked_i_op_said(g, i, value);
     const char *type = sked_graph_op_type(g, i);
     sked_i_buffer_text(out, "    ");
-    write_name(g, i, out);
+    sked_i_dot_name(g, i, out);
     write_field(out, " [", "duration", g->duration[i]);
     if (type != NULL) {
         const bool as_label =
-            type[0] != 0 && strcmp(type, "\\N") != 0; /* a label that says nothing is none */
+            p == NULL && type[0] != 0 && strcmp(type, "\\N") != 0; /* a label that says nothing is none */
         sked_i_buffer_text(out, as_label ? ", label=" : ", type=");
         write_quoted(out, type);
     }
@@ -77,29 +83,34 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i
         sked_i_buffer_text(out, k == g->demand_ptr[i] ? ", demand=\"" : ",");
         write_pair(out, sked_graph_resource_name(g, g->demand_resource[k]), g->demand_amount[k]);
     }
-    sked_i_buffer_text(out, g->demand_ptr[i] < g->demand_ptr[i + 1] ? "\"];\n" : "];\n");
+    sked_i_buffer_text(out, g->demand_ptr[i] < g->demand_ptr[i + 1] ? "\"" : "");
+    if (p != NULL)
+        p->of_op(p->data, i, out);
+    sked_i_buffer_text(out, "];\n");
 }
 
-static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
+static void write_edge(const sked_graph *g, int64_t e, const sked_i_dot_picture *p, sked_i_buffer *out)
 {
     double value[sked_i_edge_attributes];
     const uint32_t said = sked_i_edge_said(g, e, value);
     const char *before = " [";
     sked_i_buffer_text(out, "    ");
-    write_name(g, g->edge_from[e], out);
+    sked_i_dot_name(g, g->edge_from[e], out);
     sked_i_buffer_text(out, " -> ");
-    write_name(g, g->edge_to[e], out);
+    sked_i_dot_name(g, g->edge_to[e], out);
     for (int k = 0; k < sked_i_edge_attributes; k++)
         if (said >> k & 1) {
             write_field(out, before, sked_i_edge_table[k].info.name, value[k]);
             before = ", ";
         }
-    sked_i_buffer_text(out, said != 0 ? "];\n" : ";\n");
+    sked_i_buffer_text(out, said != 0 ? "]" : "");
+    if (p != NULL)
+        p->of_edge(p->data, e, out);
+    sked_i_buffer_text(out, ";\n");
 }
 
-sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)
+void sked_i_dot_draw(const sked_graph *g, const sked_i_dot_picture *p, sked_i_buffer *out)
 {
-    (void)err;
     sked_i_buffer_text(out, "digraph ");
     write_quoted(out, sked_graph_name(g));
     sked_i_buffer_text(out, " {\n");
@@ -108,13 +119,25 @@ sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error
         write_pair(out, sked_graph_resource_name(g, r), g->capacity[r]);
     }
     sked_i_buffer_text(out, g->n_resources ? "\"];\n" : "");
+    if (p != NULL)
+        p->before(p->data, out);
     sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_op(g, i, &text, out);
+        if (p == NULL || p->op[i])
+            write_op(g, i, p, &text, out);
     out->failed = out->failed || text.failed;
     sked_i_buffer_free(&text);
     for (int64_t e = 0; e < g->n_edges; e++)
-        write_edge(g, e, out);
+        if (p == NULL || p->edge[e])
+            write_edge(g, e, p, out);
+    if (p != NULL)
+        p->behind(p->data, out);
     sked_i_buffer_text(out, "}\n");
+}
+
+sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)
+{
+    (void)err;
+    sked_i_dot_draw(g, NULL, out);
     return SKED_OK;
 }
