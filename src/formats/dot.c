@@ -7,6 +7,7 @@
  */
 #include "formats/dot.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/durations.h"
 
@@ -48,6 +49,7 @@ typedef struct atom_use {
 } atom_use;
 
 typedef struct parser {
+    sked_i_arena arena;
     sked_i_dot_lexer lexer;
     sked_error *err;
     scope now;
@@ -104,7 +106,7 @@ static sked_status expect(parser *p, int kind, const char *what)
 static sked_status intern(parser *p, int32_t *atom)
 {
     bool fresh;
-    if (!SKED_GROW(p->use, p->use_cap, (int64_t)p->atoms.count + 1))
+    if (!SKED_OWN_GROW(&p->arena, p->use, p->use_cap, (int64_t)p->atoms.count + 1))
         return sked_i_no_memory(p->err);
     *atom = sked_i_names_add(&p->atoms, p->lexer.text.text, p->lexer.text.size, &fresh);
     if (*atom < 0)
@@ -178,7 +180,7 @@ cleanup:
 
 static sked_status add_member(parser *p, int32_t n)
 {
-    if (!SKED_GROW(p->member, p->member_cap, p->members + 1))
+    if (!SKED_OWN_GROW(&p->arena, p->member, p->member_cap, p->members + 1))
         return sked_i_no_memory(p->err);
     p->member[p->members++] = n;
     return SKED_OK;
@@ -188,7 +190,7 @@ static sked_status add_member(parser *p, int32_t n)
 static sked_status mention(parser *p, int32_t atom, const char *at)
 {
     if (p->use[atom].node < 0) {
-        if (p->nodes == INT32_MAX - 1 || !SKED_GROW(p->node, p->node_cap, p->nodes + 1))
+        if (p->nodes == INT32_MAX - 1 || !SKED_OWN_GROW(&p->arena, p->node, p->node_cap, p->nodes + 1))
             return sked_i_no_memory(p->err);
         p->node[p->nodes] = (node){p->now.node, atom, at};
         p->use[atom].node = (int32_t)p->nodes++;
@@ -301,7 +303,7 @@ static sked_status join(parser *p, int64_t a, int64_t b, int64_t c, const edge_v
         return sked_i_source_refuse(p->lexer.source, at, SKED_ERR_UNSUPPORTED, p->err,
                                     "edges between subgraphs stand for more than %lld edges",
                                     (long long)max_expansion);
-    if (!SKED_GROW(p->edge, p->edge_cap, p->edges + product))
+    if (!SKED_OWN_GROW(&p->arena, p->edge, p->edge_cap, p->edges + product))
         return sked_i_no_memory(p->err);
     for (int64_t i = a; i < b; i++)
         for (int64_t j = b; j < c; j++)
@@ -312,7 +314,7 @@ static sked_status join(parser *p, int64_t a, int64_t b, int64_t c, const edge_v
 /* Notes that the operand just read ends here in p->member. */
 static sked_status end_operand(parser *p)
 {
-    if (!SKED_GROW(p->end, p->end_cap, p->ends + 1))
+    if (!SKED_OWN_GROW(&p->arena, p->end, p->end_cap, p->ends + 1))
         return sked_i_no_memory(p->err);
     p->end[p->ends++] = p->members;
     return SKED_OK;
@@ -525,7 +527,7 @@ static sked_status parse_demand(parser *p, sked_builder *b, const node_values *v
         if (r < 0)
             SKED_BUILD(p->lexer.source, v->demand_at,
                        sked_builder_add_resource(b, name.data, INFINITY, &r, &cause));
-        if (!SKED_GROW(p->unit, p->unit_cap, p->units + 1))
+        if (!SKED_OWN_GROW(&p->arena, p->unit, p->unit_cap, p->units + 1))
             SKED_TRY(sked_i_no_memory(err));
         p->unit[p->units++] = (sked_i_demand){r, x};
     }
@@ -671,12 +673,7 @@ static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_
         st = build(&p, out);
     sked_i_buffer_free(&p.lexer.joined);
     sked_i_names_free(&p.atoms);
-    free(p.use);
-    free(p.node);
-    free(p.edge);
-    free(p.member);
-    free(p.end);
-    free(p.unit);
+    sked_i_arena_free(&p.arena);
     return st;
 }
 

@@ -2,6 +2,7 @@
  * GML: nested lists of `key value`. A file that uses `parameter` is read by the rules of the rw workloads
  * (lag 0, weight and bytes from it); every other one by our own keys. docs/formats/gml.md
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/durations.h"
 #include "formats/scan.h"
@@ -33,6 +34,7 @@ typedef struct amount {
 } amount;
 
 typedef struct reader {
+    sked_i_arena arena;
     const sked_i_source *source;
     sked_error *err;
     const char *at, *end; /* what is left */
@@ -292,7 +294,7 @@ static sked_status close_node(reader *r)
     bool fresh;
     if (r->this_node.at == NULL)
         return sked_i_source_fail(r->source, r->open_at[r->depth], r->err, "a node without an id");
-    if (!SKED_GROW(r->node, r->node_cap, (int64_t)r->ids.count + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->node, r->node_cap, (int64_t)r->ids.count + 1))
         return sked_i_no_memory(r->err);
     const int32_t i = sked_i_id_add(&r->ids, r->this_id, &fresh);
     if (i < 0)
@@ -309,7 +311,7 @@ static sked_status close_edge(reader *r)
     if (!r->this_edge.has_source || !r->this_edge.has_target)
         return sked_i_source_fail(r->source, r->this_edge.at, r->err, "an edge without a %s",
                                   r->this_edge.has_source ? "target" : "source");
-    if (!SKED_GROW(r->edge, r->edge_cap, r->edges + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->edge, r->edge_cap, r->edges + 1))
         return sked_i_no_memory(r->err);
     r->edge[r->edges++] = r->this_edge;
     return SKED_OK;
@@ -320,7 +322,7 @@ static sked_status close_amount(reader *r, amount **array, int64_t *count, int64
     if (r->this_amount.name < 0)
         return sked_i_source_fail(r->source, r->this_amount.at, r->err,
                                   "a resource or demand without a name");
-    if (!SKED_GROW(*array, *cap, *count + 1))
+    if (!SKED_OWN_GROW(&r->arena, *array, *cap, *count + 1))
         return sked_i_no_memory(r->err);
     (*array)[(*count)++] = r->this_amount;
     return SKED_OK;
@@ -484,10 +486,7 @@ static sked_status read_gml(const sked_i_source *source, sked_graph **out, sked_
     sked_i_buffer_free(&r.text);
     sked_i_names_free(&r.ids);
     sked_i_names_free(&r.atoms);
-    free(r.node);
-    free(r.edge);
-    free(r.resource);
-    free(r.demand);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 
