@@ -1,5 +1,6 @@
 #include "schedule/profile.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "problem/costs.h"
@@ -242,6 +243,7 @@ cleanup:
 
 /* What finding the holdings of all values needs. */
 typedef struct store {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_schedule *s;
     sked_i_costs costs;
@@ -315,12 +317,12 @@ static sked_status fill_store(store *x, bool tagged, sked_error *err)
     sked_status st = SKED_OK;
     x->to_finish = sked_i_holds_to_finish(x->p);
     SKED_TRY(sked_i_costs_make(x->p, &x->costs, err));
-    SKED_NEW0(x->seen, devices);
-    SKED_NEW(x->copy, devices);
-    SKED_NEW(x->touched, devices);
-    SKED_NEW(x->v, g->n_ops + g->n_edges);
+    SKED_OWN0(&x->arena, x->seen, devices);
+    SKED_OWN(&x->arena, x->copy, devices);
+    SKED_OWN(&x->arena, x->touched, devices);
+    SKED_OWN(&x->arena, x->v, g->n_ops + g->n_edges);
     if (tagged)
-        SKED_NEW(x->where, g->n_ops + g->n_edges);
+        SKED_OWN(&x->arena, x->where, g->n_ops + g->n_edges);
     x->end = sked_i_latest_finish(&x->costs, x->s);
     for (int32_t i = 0; i < g->n_ops; i++)
         if (g->memory[i] > 0)
@@ -332,11 +334,7 @@ cleanup:
 static void free_store(store *x)
 {
     sked_i_costs_free(&x->costs);
-    free(x->seen);
-    free(x->copy);
-    free(x->touched);
-    free(x->v);
-    free(x->where);
+    sked_i_arena_free(&x->arena);
 }
 
 sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, int32_t device,

@@ -3,11 +3,13 @@
  * so one evaluation is one pass over ops and edges: about 12 bytes read per edge and 20 per op.
  */
 #include "backend/backend.h"
+#include "base/arena.h"
 #include "base/memory.h"
 #include "problem/costs.h"
 #include "schedule/schedule.h"
 
 struct sked_simulator {
+    sked_i_arena arena;
     int32_t ops, devices;
     double *duration;
     int64_t *row;           /* [ops + 1] */
@@ -34,11 +36,7 @@ void sked_simulator_destroy(sked_simulator *sim)
         return;
     if (sim->costs != NULL)
         sked_i_costs_free(sim->costs);
-    void *const owned[] = {sim->duration, sim->row,  sim->pred,  sim->lag,       sim->transfer,
-                           sim->succ_row, sim->succ, sim->start, sim->available, sim->waiting,
-                           sim->queue,    sim->next, sim->last,  sim->costs,     sim->bytes};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&sim->arena);
     free(sim);
 }
 
@@ -82,24 +80,24 @@ sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, s
         return sked_i_no_memory(err);
     sim->ops = g->n_ops;
     sim->devices = p->devices;
-    SKED_NEW(sim->duration, n);
-    SKED_NEW(sim->row, n + 1);
-    SKED_NEW(sim->pred, m);
-    SKED_NEW(sim->lag, m);
+    SKED_OWN(&sim->arena, sim->duration, n);
+    SKED_OWN(&sim->arena, sim->row, n + 1);
+    SKED_OWN(&sim->arena, sim->pred, m);
+    SKED_OWN(&sim->arena, sim->lag, m);
     if (p->machine != NULL) {
-        SKED_NEW0(sim->costs, 1);
-        SKED_NEW(sim->bytes, m);
+        SKED_OWN0(&sim->arena, sim->costs, 1);
+        SKED_OWN(&sim->arena, sim->bytes, m);
         SKED_TRY(sked_i_costs_make(p, sim->costs, err));
     } else if (sked_i_has_transfers(p))
-        SKED_NEW(sim->transfer, m);
-    SKED_NEW(sim->succ_row, n + 1);
-    SKED_NEW(sim->succ, m);
-    SKED_NEW(sim->start, n);
-    SKED_NEW(sim->available, d);
-    SKED_NEW(sim->waiting, n);
-    SKED_NEW(sim->queue, n);
-    SKED_NEW(sim->next, n);
-    SKED_NEW(sim->last, d);
+        SKED_OWN(&sim->arena, sim->transfer, m);
+    SKED_OWN(&sim->arena, sim->succ_row, n + 1);
+    SKED_OWN(&sim->arena, sim->succ, m);
+    SKED_OWN(&sim->arena, sim->start, n);
+    SKED_OWN(&sim->arena, sim->available, d);
+    SKED_OWN(&sim->arena, sim->waiting, n);
+    SKED_OWN(&sim->arena, sim->queue, n);
+    SKED_OWN(&sim->arena, sim->next, n);
+    SKED_OWN(&sim->arena, sim->last, d);
     for (int64_t i = 0; i < n; i++)
         sim->duration[i] = g->duration[i];
     copy_rows(p, sim);
