@@ -926,7 +926,6 @@ static void readers(void **state)
 {
     (void)state;
     static const char *const files[] = {
-        "cost.pbtxt",
         "small.stg",
         "full_adder.blif",
         "half_adder.aag",

@@ -166,11 +166,40 @@ SKED_API int32_t sked_builder_find_op(sked_builder *b, const char *name);
 SKED_API int32_t sked_builder_find_resource(sked_builder *b, const char *name);
 /* Ops added so far: the id of the next one. */
 SKED_API int32_t sked_builder_op_count(const sked_builder *b);
+/* Edges added so far. */
+SKED_API int64_t sked_builder_edge_count(const sked_builder *b);
 /*
  * Checks the whole graph (unique names, edge ends, no cycle of distance 0) and hands it over; the
  * builder is empty afterwards and still has to be destroyed. O(ops + edges).
  */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err);
+
+/* The numbers that ops or edges carry, as formats name them: one list, which grows. */
+typedef enum sked_attribute_kind {
+    SKED_ATTRIBUTE_AMOUNT, /* finite, 0 or more */
+    SKED_ATTRIBUTE_REAL,   /* finite */
+    SKED_ATTRIBUTE_COUNT,  /* a whole number from 0 to INT32_MAX */
+    SKED_ATTRIBUTE_FLAG    /* 0 or 1 */
+} sked_attribute_kind;
+typedef struct sked_attribute_info {
+    const char *name;    /* "memory" */
+    const char *meaning; /* one line */
+    bool of_edges;       /* false: of ops */
+    sked_attribute_kind kind;
+    double preset; /* of those that say nothing; NAN: as the meaning says */
+} sked_attribute_info;
+SKED_API int sked_attribute_count(void);
+SKED_API const sked_attribute_info *sked_attribute_at(int i);
+SKED_API const sked_attribute_info *sked_attribute_find(const char *name);
+/*
+ * Sets it for an op, or for an edge in the order in which edges were added. sked_builder_set_memory and its like
+ * are this call for one attribute.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_attribute(sked_builder *b,
+                                                                const sked_attribute_info *attribute,
+                                                                int64_t i, double value, sked_error *err);
+/* That of all ops into value[ops], or of all edges into value[edges]; SKED_LAG_DEFAULT for a lag that follows. */
+SKED_API void sked_graph_attribute(const sked_graph *g, const sked_attribute_info *attribute, double *value);
 
 /* A graph as columns, for programs that hold arrays. All may be NULL but duration, and from and to. */
 typedef struct sked_columns {
