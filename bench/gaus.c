@@ -1,6 +1,6 @@
 /*
  * sked-bench gaus: the differentiable scheduler beside list, fds and exact on the problems it is made for:
- * load and communication (rw), memory (epfl), pipelined memory (modulo), latency and units (express_dfg); and
+ * load and communication (rw), memory (epfl), pipelined memory (modulo), units (express_dfg); and
  * what a gradient step takes (step). With --backend other than cpu, gaus on the CPU stands beside it.
  */
 #define _DEFAULT_SOURCE
@@ -124,27 +124,6 @@ static sked_status list_modulo(const arguments *a, const set *s, instances *out,
     return st;
 }
 
-static sked_status list_latency(const arguments *a, const set *s, instances *out, sked_error *err)
-{
-    csv c = {0};
-    char path[600], part[300];
-    (void)s;
-    sked_status st = csv_read(data_path(a, "express_dfg/ref_rc_latency.csv", path, sizeof path), &c, err);
-    for (int i = 1; st == SKED_OK && i < c.rows; i++) {
-        instance one = {.limit = 5, .reference = csv_number(&c, i, "best_latency")};
-        if (csv_number(&c, i, "proven") != 1)
-            continue;
-        express_library(csv_get(&c, i, "library"), csv_get(&c, i, "resource_limits"), one.library,
-                        sizeof one.library);
-        snprintf(part, sizeof part, "express_dfg/%s.dot", csv_get(&c, i, "dfg"));
-        data_path(a, part, one.path, sizeof one.path);
-        snprintf(one.name, sizeof one.name, "%.60s %.10s", csv_get(&c, i, "dfg"), csv_get(&c, i, "library"));
-        st = add(out, &one, err);
-    }
-    csv_free(&c);
-    return st;
-}
-
 /* Least MUL units first, then ALU units: a MUL counts as much as a thousand ALUs. */
 static sked_status list_units(const arguments *a, const set *s, instances *out, sked_error *err)
 {
@@ -196,7 +175,6 @@ static const set sets[] = {
     {"epfl-cost-1", SKED_OBJECTIVE_COST, {"list", "fds"}, "never worse than list", 1, 1, list_epfl},
     {"epfl-cost-1.2", SKED_OBJECTIVE_COST, {"list", "fds"}, "never worse than list", 1.2, 1, list_epfl},
     {"modulo", SKED_OBJECTIVE_MEMORY, {"modulo-list"}, "95 % legal, 10 % below", 0, 0, list_modulo},
-    {"latency", SKED_OBJECTIVE_MAKESPAN, {"list"}, "80 % of the proven optima", 0, 0, list_latency},
     {"units", SKED_OBJECTIVE_RESOURCE, {"list", "fds"}, "80 % of the reference", 0, 0, list_units},
     {"step", SKED_OBJECTIVE_MEMORY, {NULL}, NULL, 1.2, 0, list_epfl},
 };

@@ -4,7 +4,6 @@
  *   loops     circuits and rw graphs with added back edges, 300 to 57,000 ops: interval and peak memory of
  *             gaus beside modulo-list, without capacities and with a pool of a 64th of the ops
  *   bounds    bound of peak memory at 1.2 x depth beside what gaus reaches
- *   devices   makespan on devices with transfers: gaus beside heft, brkga, search and auto
  *   ablation  one round of gaus with one part changed: peak memory; load and communication, and pipelined
  *             memory
  */
@@ -236,87 +235,6 @@ static sked_status run_bounds(const arguments *a, sked_error *err)
     return st;
 }
 
-/* ------------------------------------------------------------------ devices */
-
-/* A graph on devices, with latency and bandwidth between them. */
-typedef struct placing {
-    const char *name;
-    const char *family; /* NULL: a file */
-    const char *file;   /* in the data folder */
-    int32_t nodes, devices;
-    double latency, bandwidth;
-} placing;
-
-#define OPERATORS "dnn_partitioning/throughput-inputs/OperatorGraphs/"
-static const placing placings[] = {
-    {"layered", "layered", NULL, 1500, 8, 0, 0.3},
-    {"layered", "layered", NULL, 1500, 8, 0, 0.1},
-    {"cholesky", "cholesky", NULL, 1500, 8, 0, 1},
-    {"cholesky", "cholesky", NULL, 1500, 8, 0, 0.3},
-    {"stochastic-block", "stochastic-block", NULL, 1500, 8, 0, 0.1},
-    {"erdos-renyi", "erdos-renyi", NULL, 1500, 8, 0, 0.1},
-    {"layered", "layered", NULL, 5000, 8, 0, 0.1},
-    {"cholesky", "cholesky", NULL, 5000, 8, 0, 0.3},
-    {"BERT-12 training", NULL, OPERATORS "bert_L-12_training.json", 0, 4, 0.01, 1e7},
-    {"BERT-12 training", NULL, OPERATORS "bert_L-12_training.json", 0, 4, 0.01, 1e6},
-    {"ResNet50 inference", NULL, OPERATORS "resnet50_inference.json", 0, 4, 0.01, 1e6},
-};
-enum { n_placings = sizeof placings / sizeof *placings };
-
-static sked_status open_placing(const arguments *a, const placing *s, sked_graph **g, sked_error *err)
-{
-    char path[600];
-    sked_generate_options opt;
-    if (s->family == NULL)
-        return read_with_library(data_path(a, s->file, path, sizeof path), "", g, err);
-    sked_generate_options_init(&opt);
-    opt.nodes = s->nodes;
-    opt.seed = (uint64_t)a->seed;
-    opt.duration = "int:1,10";
-    opt.bytes = "int:1,20";
-    return sked_graph_generate(s->family, &opt, g, err);
-}
-
-static sked_status run_placing(const arguments *a, const placing *s, int *first, sked_error *err)
-{
-    static const char *const methods[] = {"gaus", "heft", "brkga", "search", "auto"};
-    enum { n_methods = sizeof methods / sizeof *methods };
-    sked_graph *g = NULL;
-    sked_problem p;
-    double least = INFINITY, own = INFINITY;
-    sked_status st = open_placing(a, s, &g, err);
-    if (st != SKED_OK)
-        return st;
-    sked_problem_init(&p, g);
-    p.devices = s->devices;
-    p.latency = s->latency;
-    p.bandwidth = s->bandwidth;
-    printf("  %-19s ops %5d bandwidth %5g", s->name, (int)sked_graph_op_count(g), s->bandwidth);
-    for (int k = 0; st == SKED_OK && k < n_methods; k++) {
-        found x = {NAN, NAN, NAN, NAN};
-        st = run_method(a, &p, methods[k], isnan(a->time_limit) ? 5 : a->time_limit, NULL, 0, &x, err);
-        own = k == 0 ? x.value : own;
-        least = k + 1 < n_methods ? fmin(least, x.value) : least;
-        printf("  %s %.7g", methods[k], x.value);
-        fflush(stdout);
-    }
-    printf("\n");
-    *first += own <= least;
-    sked_graph_destroy(g);
-    return st;
-}
-
-static sked_status run_devices(const arguments *a, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    int first = 0, n = 0;
-    for (int k = 0; st == SKED_OK && k < n_placings && !stop_requested; k += (int)a->sample, n++)
-        st = run_placing(a, &placings[k], &first, err);
-    if (st == SKED_OK)
-        printf("%-16s %4d  gaus is the best of gaus, heft, brkga and search on %d\n", "devices", n, first);
-    return st;
-}
-
 /* ------------------------------------------------------------------ ablation */
 
 typedef struct variant {
@@ -332,8 +250,6 @@ static const variant of_loads[] = {
     {"no polish, Lagrangian as published", {"polish=false", "lagrangian=published"}, 2},
     {"no restarts, no polish", {"polish=false", "restarts=0"}, 2},
     {"no restarts, no polish, as published", {"polish=false", "restarts=0", "lagrangian=published"}, 3},
-    {"sigma not learned, no polish", {"polish=false", "fixed-sigma=true"}, 2},
-    {"exact edge form, no polish", {"polish=false", "dependency=exact"}, 2},
     {"no gradient", {"starts=0"}, 1},
 };
 
@@ -348,9 +264,6 @@ static const variant of_memory[] = {
     {"no restarts, no polish", {"restarts=0", "polish=false"}, 2},
     {"one start (midpoint)", {"starts=1"}, 1},
     {"one start, no polish", {"starts=1", "polish=false"}, 2},
-    {"sigma not learned", {"fixed-sigma=true"}, 1},
-    {"sigma not learned, no polish", {"fixed-sigma=true", "polish=false"}, 2},
-    {"exact edge form, no polish", {"dependency=exact", "polish=false"}, 2},
     {"sigma at most 3, no polish", {"sigma=3", "polish=false"}, 2},
 };
 
@@ -492,8 +405,7 @@ sked_status bench_gaus_loops(const arguments *a, int *run, sked_error *err)
     static const struct {
         const char *name;
         sked_status (*run)(const arguments *a, sked_error *err);
-    } sets[] = {
-        {"loops", run_loops}, {"bounds", run_bounds}, {"devices", run_devices}, {"ablation", run_ablation}};
+    } sets[] = {{"loops", run_loops}, {"bounds", run_bounds}, {"ablation", run_ablation}};
     sked_status st = SKED_OK;
     for (size_t k = 0; st == SKED_OK && k < sizeof sets / sizeof *sets; k++) {
         if (strncmp(sets[k].name, a->only, strlen(a->only)) != 0)

@@ -119,21 +119,6 @@ def a_memory_limit_is_kept_swept_or_refused(folder):
 
 
 @test
-def a_descent_is_recorded(folder):
-    lines, picture = os.path.join(folder, "d.jsonl"), os.path.join(folder, "d.svg")
-    for file in (lines, picture):
-        expect(run("schedule", path("cholesky.json"), "--devices", 3, "--bandwidth", 1, "--method", "gaus",
-                   "--iterations", 1, "--set", "steps=40", "--record", file), 0)
-    head, *steps = [json.loads(line) for line in open(lines)]
-    assert len(steps) == 40 and steps[7]["step"] == 7, len(steps)
-    assert all(len(s["mean"]) == len(s["spread"]) == len(head["ops"]) and min(s["spread"]) > 0 for s in steps)
-    assert steps[-1]["best"] <= steps[10]["best"]
-    xml.dom.minidom.parse(picture)
-    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "--record", picture), 6, "recording")
-    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "gaus", "--record", "x.png"), 2, ".jsonl or .svg")
-
-
-@test
 def value_over_time_is_written(folder):
     file = os.path.join(folder, "curve.jsonl")
     asked = ("schedule", path("cholesky.json"), "--devices", 4, "--latency", 1, "--time-limit", 0.3)
@@ -250,8 +235,7 @@ def loops_are_pipelined(folder):
     out = json.loads(expect(run("schedule", path("dot_product_loop.json"), "--objective", "ii", "--json", "-o", file), 0).stdout)
     assert out["ii"] == out["value"] == 2, out
     assert json.load(open(file))["ii"] == 2
-    gaus = json.loads(expect(run("schedule", path("dot_product_loop.json"), "--method", "gaus", "--ii", "auto", "--json"), 0).stdout)
-    assert gaus["objective"] == "makespan" and gaus["ii"] == 2, gaus  # a method without objective ii
+    expect(run("schedule", path("dot_product_loop.json"), "--method", "gaus", "--ii", "auto"), 6, "objective")
     expect(run("check", path("dot_product_loop.json"), file), 0)
     expect(run("schedule", path("dot_product_loop.json"), "--ii", 1), 7)
 

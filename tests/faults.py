@@ -139,8 +139,6 @@ def commands():
                 [("small.json", small)]),
         Command("sweep", ["schedule", *FIR, "--method", "list", "--objective", "resource", "--sweep", "horizon=20:24:2", "--quiet", "-o",
                           "w.json", "-o", "w.svg", "-o", "w.html"], ["w.json", "w.svg", "w.html"]),
-        Command("record", ["schedule", "small.json", "--devices", 3, "--latency", 1, "--method", "gaus", "--iterations", 1, "--set", "steps=9",
-                           "--set", "starts=1", "--quiet", "--record", "d.jsonl"], ["d.jsonl"], [("small.json", small)]),
         Command("curve", ["schedule", GRAPH, "--devices", 2, "--method", "list", "--quiet", "--curve", "k.jsonl"], ["k.jsonl"]),
         Command("check", ["check", GRAPH, "old.json"], [], [("old.json", plan)]),
         Command("info", ["info", GRAPH], []),

@@ -41,8 +41,6 @@ for name in opaque:
 for name in functions:
     rule(name == "sked_free" or not re.search(r"_(open|close|free|delete|release|help)$", name),
          f"{name}: not a word of docs/api.md")
-    if name.endswith("_count") and f"{name[:-6]}_at" in functions:
-        rule(f"{name[:-6]}_find" in functions, f"{name[:-6]}: has no _find")
 for name in {n[:-3] for n in functions if n.endswith("_at")}:
     rule(f"{name}_count" in functions, f"{name}: has no _count")
     kind = re.search(rf"(const \w+ \*){name}_at\(int i\)", text)

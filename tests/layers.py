@@ -18,7 +18,7 @@ STANDS_ON = {
     "schedule": ["formats", "problem"],
     "form": ["schedule"],
     "engine": ["form", "backend"],
-    "method": ["engine", "report", "dist"],  # recordings and samples are written as reports are; ranks share a run
+    "method": ["engine", "report", "dist"],  # samples are written as reports are; ranks share a run
     "target": ["schedule"],
     "report": ["schedule"],
     "dist": ["schedule", "backend"],  # a rank takes the GPU of its place
@@ -122,6 +122,18 @@ def the_driver_is_private(tree):
         shared = room_of(path) == "method" and path.count("/") == 2 and tree.method_of(path) is None
         if found == "src/method/driver.h" and not shared:
             yield path, line, f'only the driver touches what is the driver\'s: "{name}"'
+
+
+# What a user calls, and what calls a method on the user's behalf.
+CALLERS = ("src/method/method.c", "src/method/sweep.c")
+
+
+def methods_do_not_start_over(tree):
+    for path, text in tree.files.items():
+        if path.startswith("src/method/") and path not in CALLERS:
+            for number, line in enumerate(without_comments(text).split("\n"), 1):
+                if re.search(r"\bsked_method_run\s*\(", line):
+                    yield path, number, "a run inside a run: sked_i_run_member or sked_i_inner_run, not sked_method_run"
 
 
 def the_library_uses_no_tool(tree):
@@ -229,7 +241,7 @@ def a_table_is_a_list(tree):
             yield path, 1, "a table.h is a list of members and nothing else"
 
 
-RULES = [rooms_go_one_way, methods_do_not_meet, the_driver_is_private, the_library_uses_no_tool, tools_use_the_public_header,
+RULES = [rooms_go_one_way, methods_do_not_meet, the_driver_is_private, methods_do_not_start_over, the_library_uses_no_tool, tools_use_the_public_header,
          the_validator_stands_alone, cuda_stays_in_its_folder, files_are_written_in_one_place,
          a_type_is_defined_once, a_table_is_a_list]
 
@@ -244,6 +256,7 @@ GOOD = {
     "src/backend/backend.h": "",
     "src/backend/cuda/run.cu": '#include "backend/backend.h"\n#include <cuda_runtime.h>\n',
     "src/method/method.h": "",
+    "src/method/method.c": "int sked_method_run(int name);\n",
     "src/method/driver.h": "",
     "src/method/driver.c": '#include "method/driver.h"\n',
     "src/method/table.h": "/* The list. */\n#define SKED_METHOD_LIST(X) \\\n    X(one)                  \\\n    X(two)\n",
@@ -265,6 +278,8 @@ BAD = [
     (methods_do_not_meet, {"src/method/one.h": "", "src/method/two/b.c": '#include "method/one.h"\n'}),
     (the_driver_is_private, {"src/method/one.c": '#include "method/driver.h"\n'}),
     (the_driver_is_private, {"src/method/two/b.c": '#include "method/driver.h"\n'}),
+    (methods_do_not_start_over, {"src/method/two/b.c": "int x = sked_method_run(name);\n"}),
+    (methods_do_not_start_over, {"src/method/share.c": "int x = sked_method_run (name);\n"}),
     (the_library_uses_no_tool, {"src/base/b.c": '#include "../../tools/sked/cli.h"\n'}),
     (tools_use_the_public_header, {"tools/sked/b.c": '#include "base/a.h"\n'}),
     (tools_use_the_public_header, {"tools/sked/b.c": '#include "../../src/base/a.h"\n'}),

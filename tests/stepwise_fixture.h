@@ -7,11 +7,10 @@
 #define SKED_TESTS_STEPWISE_FIXTURE_H
 #include "test.h"
 
-#include "backend/cuda/stepwise.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/stepwise_device.h"
+#include "method/gflownet/gpu.h"
 
 #include <math.h>
 
@@ -46,17 +45,10 @@ typedef struct setting {
 } setting;
 
 /* dim, layers, head, mlp, temperature, context, width, slots */
-#define SMALL_WITH(layers, head, slots, backward, rule)                                            \
-    {                                                                                              \
-        16, layers, head, 24, 8, 8, 16, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, \
-            SKED_I_RULE_##rule                                                                     \
-    }
-#define SMALL(layers, head, slots, backward) SMALL_WITH(layers, head, slots, backward, NONE)
 #define DEFAULT_SIZES(backward)                                                                             \
     {                                                                                                       \
         64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, SKED_I_RULE_NONE \
     }
-/* The default widths, for which the kernels hold all rows in registers. */
 #define TILES_WITH(layers, slots, backward, rule)                                                 \
     {                                                                                             \
         64, layers, 16, 128, 8, 8, 64, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, \
@@ -76,7 +68,8 @@ typedef struct fixture {
     float *single;
     RN(policy) * policy;
     RN(batch) * batch;
-    sked_i_stepwise_input input;
+    sked_i_gpu_problem problem;
+    sked_i_gpu_walks walks;
     int32_t *op, *device; /* [batch * ops] */
     double *log_forward, *log_backward, *makespan;
 } fixture;
@@ -121,19 +114,24 @@ static void make_fixture(const setting *s, fixture *f)
     OK(RN(policy_create)(f->instance, &f->layout, &RN(kernels_cpu), &f->policy, err));
     OK(RN(batch_create)(f->policy, s->batch, s->nodes < 100 ? 1 : s->batch, true, &f->batch, err));
     RN(policy_prepare)(f->policy, f->parameter, s->temperature);
-    OK(sked_i_stepwise_input_make(f->instance, &f->layout, s->temperature, &f->input, err));
-    f->input.problem.batch = s->batch;
-    f->input.problem.seed = 5;
+    OK(sked_i_gpu_problem_of(f->instance, &f->layout, s->temperature, &f->problem, err));
     f->op = room(cells, sizeof *f->op);
     f->device = room(cells, sizeof *f->device);
     f->log_forward = room(s->batch, sizeof(double));
     f->log_backward = room(s->batch, sizeof(double));
     f->makespan = room(s->batch, sizeof(double));
+    f->walks = (sked_i_gpu_walks){.problem = &f->problem,
+                                  .count = s->batch,
+                                  .seed = 5,
+                                  .op = f->op,
+                                  .device = f->device,
+                                  .log_forward = f->log_forward,
+                                  .log_backward = f->log_backward,
+                                  .makespan = f->makespan};
 }
 
 static void clear_fixture(fixture *f)
 {
-    sked_i_stepwise_input_clear(&f->input);
     RN(batch_destroy)(f->batch);
     RN(policy_destroy)(f->policy);
     sked_i_instance_destroy(f->instance);
@@ -147,22 +145,24 @@ static void clear_fixture(fixture *f)
     free(f->makespan);
 }
 
-static const sked_i_stepwise_backend *backend(void)
+extern const sked_i_gpu_policy sked_i_stepwise_cuda;
+static const sked_i_gpu_policy *policy(void)
 {
     return &sked_i_stepwise_cuda;
 }
 
-static sked_i_stepwise_device *open_device(const fixture *f)
+static sked_i_gpu_model *open_model(const fixture *f)
 {
-    sked_i_stepwise_shape shape;
-    sked_i_stepwise_device *d = NULL;
-    sked_i_stepwise_shape_fill(&f->layout, &shape);
-    OK(backend()->create(&shape, NULL, &d, err));
-    OK(backend()->write(d, f->single, NULL, NULL, err));
-    return d;
+    sked_i_gpu_shape shape;
+    sked_i_gpu_model *m = NULL;
+    OK(sked_i_gpu_check(&f->layout, err));
+    sked_i_gpu_shape_of(&f->layout, &shape);
+    OK(policy()->create(&shape, &m, err));
+    OK(policy()->put(m, f->single, NULL, NULL, err));
+    return m;
 }
 
-/* The trajectories of the CPU's batch to the device's problem. */
+/* The trajectories of the CPU's batch to the GPU. */
 static void replay_these(fixture *f)
 {
     const int32_t n = f->instance->n;
@@ -170,20 +170,18 @@ static void replay_these(fixture *f)
         memcpy(f->op + k * n, f->batch->trajectory[k].op, (size_t)n * sizeof *f->op);
         memcpy(f->device + k * n, f->batch->trajectory[k].device, (size_t)n * sizeof *f->device);
     }
-    f->input.problem.walk = SKED_I_STEPWISE_REPLAY;
-    f->input.problem.op = f->op;
-    f->input.problem.device = f->device;
+    f->walks.replay = true;
 }
 
-static void run_device(fixture *f, sked_i_stepwise_device *d, bool gradients)
+/* The gradient of what was learnt last: [total] */
+static float *gradient_of(const fixture *f, sked_i_gpu_model *m)
 {
-    const sked_i_stepwise_outcome out = {f->op, f->device, f->log_forward, f->log_backward, f->makespan};
-    OK(backend()->load(d, 1, &f->input.problem, gradients, err));
-    OK(backend()->draw(d, err));
-    OK(backend()->outcome(d, 0, &out, err));
+    float *gradient = room(f->layout.total, sizeof *gradient);
+    OK(policy()->add(m, INFINITY, 1, gradient, err));
+    return gradient;
 }
 
-/* What the device gave for the trajectories of the CPU's batch. */
+/* What the GPU gave for the trajectories of the CPU's batch. */
 static void compare_walks(const fixture *f, double tolerance)
 {
     double worst = 0;
@@ -223,41 +221,39 @@ static void compare_gradients(const fixture *f, const float *got, const real *wa
 static void check_setting(const setting *s)
 {
     fixture f;
-    sked_i_stepwise_mark mark;
     double log_z;
     make_fixture(s, &f);
-    sked_i_stepwise_device *d = open_device(&f);
+    sked_i_gpu_model *m = open_model(&f);
     real *want = room(f.layout.total, sizeof *want);
-    float *got = room(f.layout.total, sizeof *got);
     OK(RN(batch_sample)(f.batch, s->batch / 3, false, 5, 0, err));
     replay_these(&f);
-    run_device(&f, d, true);
+    OK(policy()->learn(m, 1, &f.walks, NULL, err));
+    OK(policy()->finish(m, err));
     compare_walks(&f, rounds() ? 2e-3 : plain);
     const double loss = RN(batch_loss)(f.batch, &log_z);
-    OK(backend()->learn(d, &mark, err));
-    OK(backend()->gradient(d, 0, got, err));
+    float *got = gradient_of(&f, m);
     OK(RN(batch_grad)(f.batch, want, err));
-    assert_true(fabs(mark.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
-    assert_true(fabs(mark.log_z - log_z) <= (rounds() ? 2e-3 : 1e-4) * s->nodes);
+    assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
+    assert_true(fabs(f.walks.log_z - log_z) <= (rounds() ? 2e-3 : 1e-4) * s->nodes);
     compare_gradients(&f, got, want, rounds() ? 1e-2 : 2 * plain);
     free(want);
     free(got);
-    backend()->destroy(d);
+    policy()->destroy(m);
     clear_fixture(&f);
 }
 
 /* Schedules drawn with the numbers the CPU draws with. */
-static void check_drawing(const setting *s, sked_i_stepwise_walk walk, int32_t listed)
+static void check_drawing(const setting *s, bool greedy, int32_t listed)
 {
     fixture f;
     make_fixture(s, &f);
-    sked_i_stepwise_device *d = open_device(&f);
+    sked_i_gpu_model *m = open_model(&f);
     const int64_t n = f.instance->n, bytes = n * (int64_t)sizeof *f.op;
     int32_t same = 0;
-    f.input.problem.walk = walk;
-    f.input.problem.listed = listed;
-    run_device(&f, d, false);
-    OK(RN(batch_sample)(f.batch, listed, walk == SKED_I_STEPWISE_GREEDY, 5, 0, err));
+    f.walks.greedy = greedy;
+    f.walks.listed = listed;
+    OK(policy()->walk(m, 1, &f.walks, NULL, err));
+    OK(RN(batch_sample)(f.batch, listed, greedy, 5, 0, err));
     for (int32_t k = 0; k < s->batch; k++) {
         sked_i_trajectory *t = &f.batch->trajectory[k];
         const bool equal = memcmp(t->op, f.op + k * n, (size_t)bytes) == 0 &&
@@ -271,7 +267,7 @@ static void check_drawing(const setting *s, sked_i_stepwise_walk walk, int32_t l
     assert_true(rounds() || same == s->batch); /* rounding may turn a choice that is nearly a tie */
     OK(RN(batch_replay)(f.batch, err));
     compare_walks(&f, rounds() ? 2e-3 : plain);
-    backend()->destroy(d);
+    policy()->destroy(m);
     clear_fixture(&f);
 }
 #endif

@@ -456,49 +456,26 @@ static sked_status act_curve(const void *data, sked_error *err)
     return st;
 }
 
-/* The course of a descent, written as lines and as a picture. */
-static sked_status act_record(const void *data, sked_error *err)
-{
-    static const char *const files[] = {SKED_BINARY_DIR "/test_alloc.jsonl",
-                                        SKED_BINARY_DIR "/test_alloc.svg"};
-    static const char *const settings[] = {"steps=9", "starts=1"};
-    sked_status st = SKED_OK;
-    for (int i = 0; st == SKED_OK && i < 2; i++) {
-        sked_run_options opt;
-        sked_result r = {.size = sizeof r};
-        sked_run_options_init(&opt);
-        opt.settings = settings;
-        opt.n_settings = 2;
-        opt.iterations = 1;
-        opt.time_limit = INFINITY;
-        opt.record = files[i];
-        st = sked_method_run("gaus", data, &opt, &r, err);
-        sked_result_clear(&r);
-        remove(files[i]);
-    }
-    return st;
-}
-
 /* Moves of whole regions: the method has them on large graphs alone. */
 static sked_status act_regions(const void *data, sked_error *err)
 {
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_status st = SKED_OK;
-    sked_i_gaus_model *m = NULL;
+    sked_i_relaxation *m = NULL;
     sked_i_gaus_state *s = NULL;
     sked_i_gaus_incumbent best = {0};
     sked_i_rng rng;
     sked_i_rng_seed(&rng, 0, 0);
-    SKED_TRY(sked_i_gaus_model_create(data, 0, 20, &m, err));
+    SKED_TRY(sked_i_relaxation_create(data, 0, 20, &m, err));
     SKED_TRY(sked_i_gaus_state_create(m, &s, err));
-    SKED_TRY(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    SKED_TRY(sked_i_gaus_incumbent_create(m->n, &best, err));
     sked_i_gaus_state_set(s, m->lo);
     assert_true(sked_i_gaus_keep(&best, s));
     SKED_TRY(sked_i_gaus_move_regions(s, 50, &rng, &limit, 0, &best, err));
 cleanup:
     sked_i_gaus_incumbent_free(&best);
     sked_i_gaus_state_destroy(s);
-    sked_i_gaus_model_destroy(m);
+    sked_i_relaxation_destroy(m);
     return st;
 }
 
@@ -930,7 +907,6 @@ static void loops(void **state)
     sked_result_clear(&made);
     fail_often("loop", act_loop, &p, CASES(400));
     p.latency = 1;
-    fail_everywhere("recording", act_record, &p);
     fail_everywhere("curve", act_curve, &p);
     sked_graph_destroy(g);
 }
@@ -950,7 +926,6 @@ static void readers(void **state)
 {
     (void)state;
     static const char *const files[] = {
-        "cost.pbtxt",
         "small.stg",
         "full_adder.blif",
         "half_adder.aag",

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "test.h"
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/explog.h"
 #include "base/file.h"
@@ -750,6 +751,64 @@ static void limits_are_kept(void **state)
     assert_true(sked_i_limit_share(&limit) == 1);
 }
 
+/* Arrays of an arena grow, go early or stay, in any order, and keep what they hold. */
+static void arenas_own_arrays(void **state)
+{
+    (void)state;
+    enum { arrays = 40, rounds = 4000 };
+    sked_i_arena a = {0};
+    int32_t *array[arrays] = {0};
+    int64_t cap[arrays] = {0}, size[arrays] = {0};
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 7, 0);
+    for (int k = 0; k < rounds; k++) {
+        const int i = (int)sked_i_rng_below(&rng, arrays), what = (int)sked_i_rng_below(&rng, 8);
+        if (what == 0) {
+            sked_i_arena_drop(&a, array[i]);
+            array[i] = NULL;
+            cap[i] = size[i] = 0;
+        } else if (what == 1) {
+            array[i] = sked_i_arena_shrink(&a, array[i], size[i], sizeof *array[i]);
+            cap[i] = size[i];
+        } else {
+            assert_true(SKED_OWN_GROW(&a, array[i], cap[i], size[i] + 1));
+            array[i][size[i]] = (int32_t)(1000 * i + size[i]);
+            size[i]++;
+        }
+        const sked_i_arena moved = a;
+        a = moved;
+    }
+    for (int i = 0; i < arrays; i++)
+        for (int64_t k = 0; k < size[i]; k++)
+            assert_int_equal(array[i][k], 1000 * i + k);
+    const unsigned char *zero = sked_i_arena_alloc_zero(&a, 100, 1);
+    for (int k = 0; k < 100; k++)
+        assert_int_equal(zero[k], 0);
+    assert_string_equal(sked_i_arena_strdup(&a, "text"), "text");
+    assert_int_equal((uintptr_t)sked_i_arena_alloc(&a, 0, 8) % 16, 0);
+    sked_i_arena_free(&a);
+    assert_null(a.last);
+    sked_i_arena_free(&a);
+}
+
+static void arenas_refuse_what_cannot_be(void **state)
+{
+    (void)state;
+    sked_i_arena a = {0};
+    double *x = NULL;
+    int64_t cap = 0;
+    assert_null(sked_i_arena_alloc(&a, -1, 8));
+    assert_null(sked_i_arena_alloc(&a, INT64_MAX / 8, 8));
+    assert_null(sked_i_arena_alloc(&a, INT64_MAX, 8));
+    assert_null(sked_i_arena_alloc_zero(&a, INT64_MAX - 15, 1));
+    assert_true(SKED_OWN_GROW(&a, x, cap, 1));
+    x[0] = 3;
+    assert_false(SKED_OWN_GROW(&a, x, cap, INT64_MAX / 8));
+    assert_false(SKED_OWN_GROW(&a, x, cap, INT64_MAX));
+    assert_true(x[0] == 3 && cap < 100);
+    sked_i_arena_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -763,6 +822,8 @@ int main(void)
         cmocka_unit_test(locale_changes_nothing),
         cmocka_unit_test(buffers_escape),
         cmocka_unit_test(buffers_grow),
+        cmocka_unit_test(arenas_own_arrays),
+        cmocka_unit_test(arenas_refuse_what_cannot_be),
         cmocka_unit_test(near_names_are_suggested),
         cmocka_unit_test(quotes_are_short_and_printable),
         cmocka_unit_test(escapes),

@@ -3,59 +3,50 @@
 #define SKED_REAL_DOUBLE
 #include "stepwise_fixture.h"
 
-#include "method/gflownet/network/sampler.h"
+#include "method/gflownet/learner.h"
 
-static const setting small_settings[] = {
-    {"layered", 9, 3, 1, SMALL(2, 8, 8, LEARNED), 0.3, 6},
-    {"layered", 7, 2, 2, SMALL(1, 8, 8, UNIFORM), 0.2, 5},
-    {"erdos-renyi", 6, 9, 3, SMALL(2, 8, 16, LEARNED), 0.1, 5}, /* more devices than ops */
-    {"tree", 19, 2, 4, SMALL(3, 16, 8, LEARNED), 0.4, 3},       /* more than one tile of rows */
-    {"chain", 4, 2, 5, SMALL(2, 24, 8, UNIFORM), 1, 4},         /* a head of more than two tiles */
-    {"layered", 12, 3, 7, SMALL_WITH(2, 8, 8, LEARNED, LIST), 0.1, 6},
-    {"erdos-renyi", 6, 40, 8, SMALL_WITH(1, 8, 40, UNIFORM, LIST), 0.2, 4}, /* more devices than lanes */
-    {"erdos-renyi", 70, 3, 6, SMALL(1, 8, 8, LEARNED), 0.3, 2},             /* more than one word of a mask */
-};
-enum { n_small = sizeof small_settings / sizeof *small_settings };
-
-static const setting tile_settings[] = {
-    {"layered", 6, 3, 1, TILES(2, 8, LEARNED), 0.3, 3},
-    {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1,
-     2}, /* two tiles of rows, of slots and of features */
-    {"layered", 9, 4, 7, TILES_WITH(1, 8, LEARNED, LIST), 0.1, 3},
+static const setting settings[] = {
+    {"layered", 9, 3, 12, TILES(2, 8, LEARNED), 0.3, 4},
+    {"layered", 7, 2, 2, TILES(1, 8, UNIFORM), 0.2, 4},
+    {"erdos-renyi", 6, 9, 3, TILES(2, 16, LEARNED), 0.1, 3}, /* more devices than ops */
+    {"chain", 4, 2, 5, TILES(3, 8, UNIFORM), 1, 3},
+    {"layered", 9, 4, 7, TILES_WITH(1, 8, LEARNED, LIST), 0.1, 4},
+    {"erdos-renyi", 6, 40, 8, TILES_WITH(1, 40, UNIFORM, LIST), 0.5, 3}, /* more devices than lanes */
+    /* More than a tile of rows; also of slots and of features. */
+    {"tree", 19, 2, 4, TILES(1, 8, LEARNED), 0.4, 2},
+    {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1, 2},
     {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
 };
-enum { n_tile = sizeof tile_settings / sizeof *tile_settings };
+enum { n_settings = sizeof settings / sizeof *settings, long_setting = n_settings - 1, ruled_setting = 4 };
 
 /* Trajectory balance far from its log Z. */
 static void check_balance(const setting *s)
 {
     fixture f;
-    sked_i_stepwise_mark mark;
     const sked_i_loss law = {.kind = SKED_I_LOSS_TB, .log_z = -7};
     double log_z;
     make_fixture(s, &f);
-    f.input.problem.loss = law;
-    f.input.problem.listed = s->batch / 3;
-    sked_i_stepwise_device *d = open_device(&f);
+    f.walks.loss_of = law;
+    f.walks.listed = s->batch / 3;
+    sked_i_gpu_model *m = open_model(&f);
     double *want = room(f.layout.total, sizeof *want);
-    float *got = room(f.layout.total, sizeof *got);
     OK(sked_i_batch_set_loss_f64(f.batch, &law, err));
     OK(sked_i_batch_sample_f64(f.batch, s->batch / 3, false, 5, 0, err));
     replay_these(&f);
-    run_device(&f, d, true);
-    OK(backend()->learn(d, &mark, err));
-    OK(backend()->gradient(d, 0, got, err));
+    OK(policy()->learn(m, 1, &f.walks, NULL, err));
+    OK(policy()->finish(m, err));
+    float *got = gradient_of(&f, m);
     const double loss = sked_i_batch_loss_f64(f.batch, &log_z), pull = sked_i_batch_pull_f64(f.batch);
     const double speedup = sked_i_batch_speedup_f64(f.batch, s->batch / 3);
     OK(sked_i_batch_grad_f64(f.batch, want, err));
-    assert_true(mark.log_z == law.log_z && fabs(pull) > 0.1);
-    assert_true(fabs(mark.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
-    assert_true(fabs(mark.pull - pull) <= (rounds() ? 4e-3 : 1e-4) * s->nodes);
-    assert_true(fabs(mark.speedup - speedup) < 1e-9);
+    assert_true(f.walks.log_z == law.log_z && fabs(pull) > 0.1);
+    assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
+    assert_true(fabs(f.walks.pull - pull) <= (rounds() ? 4e-3 : 1e-4) * s->nodes);
+    assert_true(fabs(f.walks.speedup - speedup) < 1e-9);
     compare_gradients(&f, got, want, rounds() ? 1e-2 : 2e-6);
     free(want);
     free(got);
-    backend()->destroy(d);
+    policy()->destroy(m);
     clear_fixture(&f);
 }
 
@@ -63,68 +54,53 @@ static void check_balance(const setting *s)
 static void check_ppo(const setting *s, double entropy)
 {
     fixture f;
-    sked_i_stepwise_mark mark;
     const sked_i_loss law = {.kind = SKED_I_LOSS_PPO, .clip = 0.05, .entropy = entropy};
     double log_z;
     make_fixture(s, &f);
-    f.input.problem.loss = law;
-    sked_i_stepwise_device *d = open_device(&f);
+    f.walks.loss_of = law;
+    sked_i_gpu_model *m = open_model(&f);
     double *want = room(f.layout.total, sizeof *want);
-    float *got = room(f.layout.total, sizeof *got);
     OK(sked_i_batch_set_loss_f64(f.batch, &law, err));
     OK(sked_i_batch_sample_f64(f.batch, 0, false, 5, 0, err));
     replay_these(&f);
-    run_device(&f, d, true);
+    OK(policy()->learn(m, 1, &f.walks, NULL, err));
+    OK(policy()->finish(m, err));
     for (int64_t i = 0; i < f.layout.total; i++) {
         f.single[i] *= (float)(1 + 0.2 * sin((double)i));
         f.parameter[i] = f.single[i];
     }
-    OK(backend()->write(d, f.single, NULL, NULL, err));
-    OK(backend()->again(d, err));
-    OK(backend()->learn(d, &mark, err));
-    OK(backend()->gradient(d, 0, got, err));
+    OK(policy()->put(m, f.single, NULL, NULL, err));
+    OK(policy()->again(m, NULL, err));
+    OK(policy()->finish(m, err));
+    float *got = gradient_of(&f, m);
     sked_i_policy_prepare_f64(f.policy, f.parameter, s->temperature);
     OK(sked_i_batch_grad_f64(f.batch, want, err));
     const double loss = sked_i_batch_loss_f64(f.batch, &log_z);
-    print_message("PPO: loss %.6g, on the device %.6g\n", loss, mark.loss);
-    assert_true(fabs(mark.loss - loss) <= (rounds() ? 0.03 : 1e-5) * (fabs(loss) + entropy));
-    assert_true(mark.norm > 0 && mark.pull == 0);
+    print_message("PPO: loss %.6g, on the GPU %.6g\n", loss, f.walks.loss);
+    assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-5) * (fabs(loss) + entropy + 0.01));
+    assert_true(f.walks.norm > 0 && f.walks.pull == 0);
     compare_gradients(&f, got, want, rounds() ? 3e-2 : 1e-5);
     free(want);
     free(got);
-    backend()->destroy(d);
+    policy()->destroy(m);
     clear_fixture(&f);
 }
 
 static void test_other_losses(void **state)
 {
     (void)state;
-    const setting ruled = {"layered", 8, 3, 7, SMALL_WITH(1, 8, 8, UNIFORM, LIST), 0.1, 5};
-    check_balance(&small_settings[0]);
-    check_ppo(&small_settings[0], 0);
-    check_ppo(&small_settings[1], 2);
-    check_ppo(&ruled, 2);
+    check_balance(&settings[0]);
+    check_ppo(&settings[0], 0);
+    check_ppo(&settings[1], 2);
+    check_ppo(&settings[ruled_setting], 2);
 }
 
-static void test_small(void **state)
+static void test_settings(void **state)
 {
     (void)state;
-    for (int k = 0; k < n_small; k++)
-        check_setting(&small_settings[k]);
-}
-
-static void test_tiles(void **state)
-{
-    (void)state;
-    setting one_schedule = tile_settings[n_tile - 1];
-    one_schedule.batch = 1;
-    const int count = patient() ? n_tile : n_tile - 1;
-    for (int k = 0; k < count; k++)
-        check_setting(&tile_settings[k]);
-    check_drawing(&tile_settings[0], SKED_I_STEPWISE_SAMPLE, 1);
-    check_drawing(&one_schedule, SKED_I_STEPWISE_SAMPLE, 0);
-    check_balance(&tile_settings[0]);
-    check_ppo(&tile_settings[0], 2);
+    for (int k = 0; k < n_settings; k++)
+        if (k != long_setting || patient())
+            check_setting(&settings[k]);
 }
 
 /* Rows of the states in several pieces, where memory does not hold them at once. */
@@ -150,11 +126,10 @@ static void test_little_shared(void **state)
         skip();
     const setting turns = {"layered", 33, 3, 2, TILES(1, 8, LEARNED), 0.3, 2};
     setenv("SKED_EMULATE_SHARED", "40000", 1);
-    check_setting(&tile_settings[2]);
+    check_setting(&settings[ruled_setting]);
     check_setting(&turns);
     setenv("SKED_EMULATE_SHARED", "20000", 1);
-    check_drawing(&tile_settings[0], SKED_I_STEPWISE_SAMPLE, 1);
-    check_setting(&small_settings[3]);
+    check_drawing(&settings[0], false, 1);
     unsetenv("SKED_EMULATE_SHARED");
 }
 
@@ -165,17 +140,20 @@ static void test_rounded(void **state)
     if (!emulated)
         skip();
     setenv("SKED_EMULATE_TF32", "1", 1);
-    check_setting(&small_settings[0]);
+    check_setting(&settings[0]);
     unsetenv("SKED_EMULATE_TF32");
 }
 
 static void test_drawing(void **state)
 {
     (void)state;
-    for (int k = 0; k < n_small - 1; k++) {
-        check_drawing(&small_settings[k], SKED_I_STEPWISE_SAMPLE, small_settings[k].batch / 2);
-        check_drawing(&small_settings[k], SKED_I_STEPWISE_GREEDY, 0);
+    setting one_schedule = settings[long_setting];
+    one_schedule.batch = 1;
+    for (int k = 0; k < long_setting; k++) {
+        check_drawing(&settings[k], false, settings[k].batch / 2);
+        check_drawing(&settings[k], true, 0);
     }
+    check_drawing(&one_schedule, false, 0);
 }
 
 /*
@@ -186,48 +164,50 @@ static void check_several(const setting *base, int32_t other, int32_t batch)
 {
     enum { count = 3 };
     fixture f[count];
-    sked_i_stepwise_problem problem[count];
-    sked_i_stepwise_mark mark[2][count];
+    sked_i_gpu_walks walks[count];
     setting s[count] = {*base, *base, *base};
+    int32_t *op[count];
+    double *log_forward[count];
+    float *gradient[2];
     s[1].nodes = other;
     s[1].seed = 8;
     s[1].batch = batch;
     s[2].devices = 2;
     for (int k = 0; k < count; k++) {
         make_fixture(&s[k], &f[k]);
-        f[k].input.problem.listed = 1;
-        problem[k] = f[k].input.problem;
+        f[k].walks.listed = 1;
+        op[k] = room((int64_t)s[k].batch * s[k].nodes, sizeof *op[k]);
+        log_forward[k] = room(s[k].batch, sizeof *log_forward[k]);
     }
-    const int64_t total = f[0].layout.total;
-    float *gradient[2] = {room(total, sizeof(float)), room(total, sizeof(float))};
-    sked_i_stepwise_device *d = open_device(&f[0]);
+    sked_i_gpu_model *m = open_model(&f[0]);
     for (int k = 0; k < count; k++) { /* alone */
-        run_device(&f[k], d, true);
-        OK(backend()->learn(d, &mark[0][k], err));
+        OK(policy()->learn(m, 1, &f[k].walks, NULL, err));
+        OK(policy()->finish(m, err));
     }
     for (int again = 0; again < 2; again++) {
-        OK(backend()->load(d, count, problem, true, err));
-        OK(backend()->draw(d, err));
-        OK(backend()->learn(d, mark[1], err));
-        OK(backend()->gradient(d, 1, gradient[again], err));
         for (int k = 0; k < count; k++) {
-            const int64_t cells = (int64_t)s[k].batch * s[k].nodes;
-            int32_t *op = room(cells, sizeof *op);
-            double *log_forward = room(s[k].batch, sizeof *log_forward);
-            const sked_i_stepwise_outcome out = {.op = op, .log_forward = log_forward};
-            OK(backend()->outcome(d, k, &out, err));
-            assert_memory_equal(op, f[k].op, (size_t)cells * sizeof *op);
-            assert_memory_equal(log_forward, f[k].log_forward, (size_t)s[k].batch * sizeof *log_forward);
-            assert_true(mark[0][k].loss == mark[1][k].loss);
-            assert_true(fabs(mark[0][k].norm - mark[1][k].norm) <= 1e-4 * mark[0][k].norm);
-            free(op);
-            free(log_forward);
+            walks[k] = f[k].walks;
+            walks[k].op = op[k];
+            walks[k].log_forward = log_forward[k];
+        }
+        OK(policy()->learn(m, count, walks, NULL, err));
+        OK(policy()->finish(m, err));
+        gradient[again] = gradient_of(&f[0], m);
+        for (int k = 0; k < count; k++) {
+            const size_t cells = (size_t)s[k].batch * (size_t)s[k].nodes;
+            assert_memory_equal(op[k], f[k].op, cells * sizeof *op[k]);
+            assert_memory_equal(log_forward[k], f[k].log_forward, (size_t)s[k].batch * sizeof(double));
+            assert_true(walks[k].loss == f[k].walks.loss);
+            assert_true(fabs(walks[k].norm - f[k].walks.norm) <= 1e-4 * f[k].walks.norm);
         }
     }
-    assert_memory_equal(gradient[0], gradient[1], (size_t)total * sizeof(float));
-    backend()->destroy(d);
-    for (int k = 0; k < count; k++)
+    assert_memory_equal(gradient[0], gradient[1], (size_t)f[0].layout.total * sizeof(float));
+    policy()->destroy(m);
+    for (int k = 0; k < count; k++) {
         clear_fixture(&f[k]);
+        free(op[k]);
+        free(log_forward[k]);
+    }
     free(gradient[0]);
     free(gradient[1]);
 }
@@ -236,62 +216,55 @@ static void test_several_and_again(void **state)
 {
     (void)state;
     const setting tiles = {"layered", 3, 3, 1, TILES(1, 8, UNIFORM), 0.3, 2};
-    check_several(&small_settings[0], 4, 9);
+    check_several(&settings[0], 4, 7);
     check_several(&tiles, 17, 2); /* two tiles of rows between problems of one */
 }
 
-/* Gradients of problems that are loaded `at_once`, of an update of all of them: [count * total]. */
-static float *gradients_of(const fixture *f, int count, int at_once)
+/* The sum of the gradients of problems that are loaded `at_once`, of an update of all of them: [total]. */
+static float *sum_of(fixture *f, int count, int at_once)
 {
-    const int64_t total = f->layout.total;
-    float *gradient = room(count * total, sizeof *gradient);
-    sked_i_stepwise_device *d = open_device(f);
+    float *gradient = room(f->layout.total, sizeof *gradient);
+    sked_i_gpu_model *m = open_model(f);
     for (int first = 0; first < count; first += at_once) {
-        sked_i_stepwise_problem problem[3];
-        sked_i_stepwise_mark mark[3];
+        sked_i_gpu_walks walks[3];
         for (int k = 0; k < at_once; k++) {
-            problem[k] = f[first + k].input.problem;
-            problem[k].graphs = count;
+            walks[k] = f[first + k].walks;
+            walks[k].graphs = count;
         }
-        OK(backend()->load(d, at_once, problem, true, err));
-        OK(backend()->draw(d, err));
-        OK(backend()->learn(d, mark, err));
-        for (int k = 0; k < at_once; k++)
-            OK(backend()->gradient(d, k, gradient + (first + k) * total, err));
+        OK(policy()->learn(m, at_once, walks, NULL, err));
+        OK(policy()->finish(m, err));
+        OK(policy()->add(m, 1, 1.0 / count, gradient, err));
     }
-    backend()->destroy(d);
+    policy()->destroy(m);
     return gradient;
 }
 
+/* Ranks share an update: a gradient has the same bits whatever else is loaded, and so has their sum. */
 enum { n_shared = 3 };
 static void check_ranks(const setting s[n_shared])
 {
     fixture f[n_shared];
     for (int k = 0; k < n_shared; k++)
         make_fixture(&s[k], &f[k]);
-    float *alone = gradients_of(f, n_shared, 1), *together = gradients_of(f, n_shared, n_shared);
-    assert_memory_equal(alone, together, (size_t)(n_shared * f[0].layout.total) * sizeof *alone);
+    float *alone = sum_of(f, n_shared, 1), *together = sum_of(f, n_shared, n_shared);
+    assert_memory_equal(alone, together, (size_t)f[0].layout.total * sizeof *alone);
     free(alone);
     free(together);
     for (int k = 0; k < n_shared; k++)
         clear_fixture(&f[k]);
 }
 
-/* Ranks share an update: a gradient has the same bits whatever else is loaded, in one pass or in several. */
+/* In one pass or in several. */
 static void test_ranks(void **state)
 {
-    const setting tiles[] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 8},
-                             {"layered", 4, 2, 2, TILES(1, 8, LEARNED), 0.2, 8},
-                             {"tree", 17, 2, 3, TILES(1, 8, LEARNED), 0.3, 2}},
-                  rows[] = {{"layered", 9, 2, 1, SMALL(1, 8, 8, LEARNED), 0.3, 8},
-                            {"layered", 4, 2, 2, SMALL(1, 8, 8, LEARNED), 0.2, 3},
-                            {"tree", 33, 2, 3, SMALL(1, 8, 8, LEARNED), 0.3, 2}};
+    const setting s[] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 8},
+                         {"layered", 4, 2, 2, TILES(1, 8, LEARNED), 0.2, 8},
+                         {"tree", 17, 2, 3, TILES(1, 8, LEARNED), 0.3, 2}};
     (void)state;
     if (emulated)
         setenv("SKED_EMULATE_MEMORY", "92000000", 1); /* an eighth holds two of them, not three */
-    check_ranks(tiles);
+    check_ranks(s);
     unsetenv("SKED_EMULATE_MEMORY");
-    check_ranks(rows);
 }
 
 /* The same where warps of some take row tiles in turn, of others not. */
@@ -308,63 +281,58 @@ static void test_long_ranks(void **state)
     unsetenv("SKED_EMULATE_SHARED");
 }
 
-/* One Adam step with the shares of two problems, and with a gradient from outside. */
+/* One Adam step with the sum of two problems, and with a gradient from outside. */
 static void test_update(void **state)
 {
     (void)state;
     fixture f;
-    sked_i_stepwise_mark mark[2];
-    setting s = small_settings[1];
+    setting s = settings[1];
     make_fixture(&s, &f);
     const int64_t total = f.layout.total;
-    float *g[2], *parameter = room(total, sizeof *parameter), *moment1 = room(total, sizeof *moment1);
+    const sked_i_gpu_step step = {INFINITY, 0.5, 1e-2, 0.1, 0.001};
+    float *parameter = room(total, sizeof *parameter), *moment1 = room(total, sizeof *moment1);
     float *moment2 = room(total, sizeof *moment2), *given = room(total, sizeof *given);
-    const float share[2] = {0.25f, 2};
-    sked_i_stepwise_problem problem[2] = {f.input.problem, f.input.problem};
-    problem[1].seed = 6;
-    sked_i_stepwise_device *d = open_device(&f);
-    OK(backend()->load(d, 2, problem, true, err));
-    OK(backend()->draw(d, err));
-    OK(backend()->learn(d, mark, err));
-    for (int k = 0; k < 2; k++) {
-        g[k] = room(total, sizeof(float));
-        OK(backend()->gradient(d, k, g[k], err));
-    }
+    float *sum = room(total, sizeof *sum);
+    sked_i_gpu_walks walks[2] = {f.walks, f.walks};
+    walks[1].seed = 6;
+    sked_i_gpu_model *m = open_model(&f);
+    OK(policy()->learn(m, 2, walks, NULL, err));
+    OK(policy()->finish(m, err));
+    OK(policy()->add(m, step.clip, step.share, sum, err));
     for (int outside = 0; outside < 2; outside++) {
-        OK(backend()->write(d, f.single, NULL, NULL, err));
-        OK(backend()->update(d, outside ? given : NULL, share, 1e-2, 0.1, 0.001, err));
-        OK(backend()->read(d, parameter, moment1, moment2, err));
+        OK(policy()->put(m, f.single, NULL, NULL, err));
+        OK(policy()->update(m, &step, outside ? given : NULL, err));
+        OK(policy()->get(m, parameter, moment1, moment2, err));
         for (int64_t i = 0; i < total; i++) {
-            const double sum = outside ? given[i] : share[0] * (double)g[0][i] + share[1] * (double)g[1][i];
-            const double m1 = 0.1 * sum, m2 = 0.001 * sum * sum;
+            const double g = outside ? given[i] : sum[i], m1 = 0.1 * g, m2 = 0.001 * g * g;
             const double want = f.single[i] - 1e-2 * (m1 / 0.1) / (sqrt(m2 / 0.001) + 1e-8);
-            assert_true(fabs(moment1[i] - m1) <= 1e-6 * (fabs(sum) + mark[0].norm + mark[1].norm));
-            assert_true(fabs(parameter[i] - want) <= (fabs(sum) > 1e-4 ? 1e-4 : 0.011));
+            assert_true(fabs(moment1[i] - m1) <= 1e-6 * fabs(g));
+            assert_true(fabs(moment2[i] - m2) <= 1e-6 * g * g + 1e-44);
+            assert_true(fabs(parameter[i] - want) <= (fabs(g) > 1e-4 ? 1e-4 : 0.011));
             given[i] = (float)(i % 7) - 3;
         }
     }
-    backend()->destroy(d);
+    policy()->destroy(m);
     clear_fixture(&f);
-    free(g[0]);
-    free(g[1]);
     free(parameter);
     free(moment1);
     free(moment2);
     free(given);
+    free(sum);
 }
 
 /* Every schedule of a tiny problem as often as its probability says. */
 static void test_distribution(void **state)
 {
     (void)state;
-    const setting s = {"chain", 2, 3, 1, SMALL(1, 8, 8, UNIFORM), 1, emulated ? 600 : 20000};
+    const setting s = {"chain", 2, 3, 1, TILES(1, 8, UNIFORM), 1, emulated ? 300 : 20000};
     enum { outcomes = 9 };
     fixture f;
     int count[outcomes] = {0};
     double sum = 0;
     make_fixture(&s, &f);
-    sked_i_stepwise_device *d = open_device(&f);
-    run_device(&f, d, false);
+    sked_i_gpu_model *m = open_model(&f);
+    OK(policy()->walk(m, 1, &f.walks, NULL, err));
     for (int32_t k = 0; k < s.batch; k++)
         count[f.device[2 * k] * 3 + f.device[2 * k + 1]]++;
     sked_i_walker_f64 *w = NULL;
@@ -380,39 +348,70 @@ static void test_distribution(void **state)
     }
     assert_true(fabs(sum - 1) < 1e-9);
     sked_i_walker_destroy_f64(w);
-    backend()->destroy(d);
+    policy()->destroy(m);
     clear_fixture(&f);
+}
+
+/* Other widths than those the kernels are for: said on the GPU, left to the CPU by auto. */
+static void check_width(const char *name, int32_t dim, int32_t mlp)
+{
+    char part[80];
+    sked_i_sizes sizes = sked_i_sizes_preset;
+    sked_i_layout layout;
+    const sked_i_sampler_learner_kind *kind = NULL;
+    const sked_i_sampler_learner_settings how = {
+        .loss = SKED_I_LOSS_VARIANCE, .clip = 1, .graphs = 4, .lessons = 4, .batch = 100, .threads = 1};
+    sizes.policy = strcmp(name, "stepwise") == 0 ? SKED_I_POLICY_STEPWISE : SKED_I_POLICY_ENCODE_ONCE;
+    sizes.dim = dim;
+    sizes.mlp = mlp;
+    OK(sked_i_layout_init(&layout, &sizes, err));
+    if (dim == sked_i_sizes_preset.dim && mlp == sked_i_sizes_preset.mlp) {
+        OK(sked_i_sampler_learner_choose("cuda", &layout, &how, &kind, err));
+        assert_ptr_equal(kind, &sked_i_sampler_learner_gpu);
+        OK(sked_i_sampler_learner_choose("auto", &layout, &how, &kind, err));
+        assert_ptr_equal(kind, &sked_i_sampler_learner_gpu);
+        return;
+    }
+    snprintf(part, sizeof part, "policy %s computes on the GPU with dim=64 head=16 mlp=128", name);
+    FAILS(SKED_ERR_UNSUPPORTED, part, sked_i_sampler_learner_choose("cuda", &layout, &how, &kind, err));
+    OK(sked_i_sampler_learner_choose("auto", &layout, &how, &kind, err));
+    assert_ptr_equal(kind, &sked_i_sampler_learner_cpu);
+}
+
+static void test_widths(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const char *name = k == 0 ? "stepwise" : "encode-once";
+        check_width(name, 64, 128);
+        check_width(name, 32, 128);
+        check_width(name, 64, 64);
+    }
 }
 
 static void test_refusals(void **state)
 {
     (void)state;
     fixture f;
-    make_fixture(&small_settings[0], &f);
-    sked_i_stepwise_device *d = open_device(&f);
-    sked_i_stepwise_problem p = f.input.problem;
-    const sked_i_stepwise_outcome none = {0};
-    sked_i_stepwise_mark mark;
-    /* More than the device has: said, and the next load works. */
-    p.batch = 1 << 30;
-    FAILS(SKED_ERR_DEVICE, "of device memory", backend()->load(d, 1, &p, true, err));
+    make_fixture(&settings[0], &f);
+    sked_i_gpu_model *m = open_model(&f);
+    sked_i_gpu_walks large = f.walks;
+    /* More than the GPU has: said, and the next load works. */
+    large.count = 1 << 30;
+    FAILS(SKED_ERR_DEVICE, "of device memory", policy()->learn(m, 1, &large, NULL, err));
     OK(sked_i_batch_sample_f64(f.batch, 0, false, 5, 0, err));
     replay_these(&f);
     f.op[f.instance->n + 1] = f.op[f.instance->n]; /* twice the same op */
-    OK(backend()->load(d, 1, &f.input.problem, true, err));
-    OK(backend()->draw(d, err));
-    FAILS(SKED_ERR_BUG, "step 1 of the trajectory is not legal", backend()->outcome(d, 0, &none, err));
-    FAILS(SKED_ERR_BUG, "not legal", backend()->learn(d, &mark, err));
+    FAILS(SKED_ERR_BUG, "step 1 of the trajectory is not legal", policy()->walk(m, 1, &f.walks, NULL, err));
+    OK(policy()->learn(m, 1, &f.walks, NULL, err));
+    FAILS(SKED_ERR_BUG, "not legal", policy()->finish(m, err));
     /* A model that has diverged. */
-    f.input.problem.walk = SKED_I_STEPWISE_SAMPLE;
+    f.walks.replay = false;
     for (int64_t i = 0; i < f.layout.total; i++)
         f.single[i] = NAN;
-    OK(backend()->write(d, f.single, NULL, NULL, err));
-    OK(backend()->load(d, 1, &f.input.problem, false, err));
-    OK(backend()->draw(d, err));
-    FAILS(SKED_ERR_BUG, "no probability at step 0", backend()->outcome(d, 0, &none, err));
-    FAILS(SKED_ERR_BUG, "nothing was drawn", backend()->learn(d, &mark, err));
-    backend()->destroy(d);
+    OK(policy()->put(m, f.single, NULL, NULL, err));
+    FAILS(SKED_ERR_BUG, "no probability at step 0", policy()->walk(m, 1, &f.walks, NULL, err));
+    policy()->destroy(m);
     clear_fixture(&f);
 }
 
@@ -434,9 +433,8 @@ static void note(void *data, const sked_train_progress *p)
 static sked_sampler *train(const char *backend_name, const char *loss, int64_t steps, const char *resume,
                            const char *output, curve *c)
 {
-    const char *const settings[] = {"policy=stepwise", "graphs=2", "batch=6",       "validate=0",
-                                    "dim=16",          "layers=2", "head=8",        "mlp=16",
-                                    "width=16",        loss,       "temperature=8", "epochs=2"};
+    const char *const with[] = {"policy=stepwise", "graphs=2", "batch=4",       "validate=0",
+                                "layers=1",        loss,       "temperature=8", "epochs=2"};
     sked_train_options opt;
     sked_sampler *m = NULL;
     sked_train_options_init(&opt);
@@ -444,8 +442,8 @@ static sked_sampler *train(const char *backend_name, const char *loss, int64_t s
     opt.devices = 2;
     opt.steps = steps;
     opt.seed = 3;
-    opt.settings = settings;
-    opt.n_settings = sizeof settings / sizeof *settings;
+    opt.settings = with;
+    opt.n_settings = sizeof with / sizeof *with;
     opt.backend = backend_name;
     opt.resume = resume;
     opt.output = output;
@@ -546,8 +544,8 @@ static void test_sampling(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_losses), cmocka_unit_test(test_small),
-        cmocka_unit_test(test_tiles),        cmocka_unit_test(test_little_shared),
+        cmocka_unit_test(test_other_losses), cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_widths),       cmocka_unit_test(test_little_shared),
         cmocka_unit_test(test_passes),       cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_drawing),      cmocka_unit_test(test_several_and_again),
         cmocka_unit_test(test_ranks),        cmocka_unit_test(test_long_ranks),

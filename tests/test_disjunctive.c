@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "engine/shop/tabu.h"
 #include "method/driver.h"
-#include "method/search/disjunctive.h"
+#include "method/search/shop_search.h"
 
 #include <math.h>
 

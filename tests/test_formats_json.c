@@ -423,13 +423,46 @@ static void test_native_refuses(void **state)
 }
 
 /* The published schema names the keys that the reader takes, no more and no fewer. */
-static void check_schema_keys(const json_t *properties, const char *const *keys, size_t count)
+static void check_schema_keys(const json_t *properties, const char *const *keys, size_t count, size_t others)
 {
     assert_non_null(properties);
-    assert_int_equal(json_object_size(properties), count);
+    assert_int_equal(json_object_size(properties), count + others);
     for (size_t i = 0; i < count; i++)
         if (json_object_get(properties, keys[i]) == NULL)
             fail_msg("the schema lacks \"%s\"", keys[i]);
+}
+
+/* What the schema says of an attribute's kind and preset, from the one table of attributes. */
+static void check_attribute(const json_t *properties, const sked_attribute_info *a)
+{
+    const json_t *p = json_object_get(properties, a->name), *preset = json_object_get(p, "default");
+    const char *kind = json_string_value(json_object_get(p, "type")),
+               *amount = json_string_value(json_object_get(p, "$ref"));
+    if (p == NULL)
+        fail_msg("the schema lacks \"%s\"", a->name);
+    if (a->kind == SKED_ATTRIBUTE_AMOUNT)
+        assert_string_equal(amount, "#/$defs/amount");
+    else if (a->kind == SKED_ATTRIBUTE_REAL)
+        assert_true(json_array_size(json_object_get(p, "type")) == 2); /* number, null */
+    else
+        assert_string_equal(kind, a->kind == SKED_ATTRIBUTE_COUNT ? "integer" : "boolean");
+    if (strcmp(a->name, "duration") == 0 || isnan(a->preset)) /* required; or the description says it */
+        assert_null(preset);
+    else if (a->kind == SKED_ATTRIBUTE_FLAG)
+        assert_int_equal(json_is_true(preset), a->preset != 0);
+    else
+        assert_true(json_is_number(preset) && json_number_value(preset) == a->preset);
+}
+
+static size_t check_attributes(const json_t *properties, bool of_edges)
+{
+    size_t count = 0;
+    for (int i = 0; i < sked_attribute_count(); i++)
+        if (sked_attribute_at(i)->of_edges == of_edges) {
+            check_attribute(properties, sked_attribute_at(i));
+            count++;
+        }
+    return count;
 }
 
 static json_t *load_json(const char *path)
@@ -444,24 +477,25 @@ static json_t *load_json(const char *path)
 static void test_schemas(void **state)
 {
     static const char *const graph[] = {"format", "name", "resources", "ops", "edges"};
-    static const char *const op[] = {"name",   "type",   "duration", "durations",
-                                     "demand", "memory", "weight",   "keep"};
-    static const char *const edge[] = {"from", "to", "lag", "bytes", "distance"};
+    static const char *const op[] = {"name", "type", "durations", "demand"};
+    static const char *const edge[] = {"from", "to"};
     static const char *const schedule[] = {"format",       "graph",    "devices", "machine",
                                            "device_names", "makespan", "ii",      "ops"};
     static const char *const fix[] = {"format", "ops"};
     json_t *s = load_json(SKED_SOURCE_DIR "/docs/sked-graph-1.schema.json"),
            *defs = json_object_get(s, "$defs");
     (void)state;
-    check_schema_keys(json_object_get(s, "properties"), graph, 5);
-    check_schema_keys(json_object_get(json_object_get(defs, "op"), "properties"), op, 8);
-    check_schema_keys(json_object_get(json_object_get(defs, "edge"), "properties"), edge, 5);
+    const json_t *ops = json_object_get(json_object_get(defs, "op"), "properties"),
+                 *edges = json_object_get(json_object_get(defs, "edge"), "properties");
+    check_schema_keys(json_object_get(s, "properties"), graph, 5, 0);
+    check_schema_keys(ops, op, 4, check_attributes(ops, false));
+    check_schema_keys(edges, edge, 2, check_attributes(edges, true));
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-schedule-1.schema.json");
-    check_schema_keys(json_object_get(s, "properties"), schedule, 8);
+    check_schema_keys(json_object_get(s, "properties"), schedule, 8, 0);
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-fix-1.schema.json");
-    check_schema_keys(json_object_get(s, "properties"), fix, 2);
+    check_schema_keys(json_object_get(s, "properties"), fix, 2, 0);
     json_decref(s);
 }
 

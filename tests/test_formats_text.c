@@ -7,16 +7,16 @@
 
 #define DATA SKED_SOURCE_DIR "/tests/data/"
 
-static const char *const formats[] = {"stg", "psplib", "rcp", "jobshop", "dot", "gml", "blif", "regal"};
+static const char *const formats[] = {"stg", "psplib", "rcp", "jobshop", "dot", "gml", "blif"};
 enum { n_formats = sizeof formats / sizeof *formats };
 
 /* One small file of our own per line. */
 static const struct sample {
     const char *format, *file;
-} samples[] = {{"stg", "small.stg"},        {"stg", "counted.stg"},   {"psplib", "small.sm"},
-               {"rcp", "small.rcp"},        {"jobshop", "shop.txt"},  {"dot", "dfg.dot"},
-               {"dot", "language.dot"},     {"gml", "rw.gml"},        {"gml", "own.gml"},
-               {"blif", "full_adder.blif"}, {"blif", "counter.blif"}, {"regal", "cost.pbtxt"}};
+} samples[] = {{"stg", "small.stg"},        {"stg", "counted.stg"},  {"psplib", "small.sm"},
+               {"rcp", "small.rcp"},        {"jobshop", "shop.txt"}, {"dot", "dfg.dot"},
+               {"dot", "language.dot"},     {"gml", "rw.gml"},       {"gml", "own.gml"},
+               {"blif", "full_adder.blif"}, {"blif", "counter.blif"}};
 enum { n_samples = sizeof samples / sizeof *samples };
 
 static sked_status parse(const char *format, const char *name, const char *text, size_t size, sked_graph **g,
@@ -262,28 +262,6 @@ static void test_blif(void **state)
     sked_graph_destroy(g);
 }
 
-static void test_regal(void **state)
-{
-    (void)state;
-    sked_graph *g = read_data("cost.pbtxt");
-    assert_int_equal(sked_graph_op_count(g), 4);
-    check_op(g, 0, "_SOURCE", NULL, 0);
-    check_op(g, 1, "weights", NULL, 5);
-    check_op(g, 2, "input", NULL, 1);
-    check_op(g, 3, "matmul", NULL, 120);
-    assert_true(sked_graph_memory(g, 1) == 4112 && sked_graph_memory(g, 2) == 0);
-    assert_int_equal(sked_graph_edge_count(g), 7);
-    check_edge(g, 0, (sked_edge){0, 1, 0, 0, 0});
-    check_edge(g, 2, (sked_edge){1, 3, 5, 16, 0});
-    check_edge(g, 3, (sked_edge){1, 3, 5, 4096, 0});
-    check_edge(g, 4, (sked_edge){1, 3, 5, 0, 0}); /* control */
-    sked_graph_destroy(g);
-    g = must_parse("regal", "node{id:7}node{id:8 input_info<preceding_node:7 preceding_port:3>}");
-    check_op(g, 0, "7", NULL, 0); /* a node that lists no outputs: the size is unknown */
-    check_edge(g, 0, (sked_edge){0, 1, 0, 0, 0});
-    sked_graph_destroy(g);
-}
-
 /* ------------------------------------------------------------------ broken files */
 
 #define GML(body)            "graph [\n directed 1\n" body "\n]\n"
@@ -463,36 +441,6 @@ static const struct broken {
     {"blif", ".inputs a\n.latch a b re c 0 9\n", SKED_ERR_FORMAT, "at most five fields"},
     {"blif", ".model m\n.inputs a\n", SKED_ERR_FORMAT, "file:3: the file ends without .outputs or .end"},
     {"blif", ".inputs \xff\n", SKED_ERR_FORMAT, "file:1: the op name"},
-
-    {"regal", "node {\n id: 1", SKED_ERR_FORMAT, "file:2: the file ends inside the message opened in line 1"},
-    {"regal", "node {\n name: \"x", SKED_ERR_FORMAT, "file:2: a string that does not end on its line"},
-    {"regal", "node {\n id:", SKED_ERR_FORMAT, "file:2: the file ends where a value is expected"},
-    {"regal", "node { id: 1 control_input: 2 } node { id: 2 control_input: 1 }", SKED_ERR_FORMAT,
-     "cycle of distance 0"},
-    {"regal", "node { id: 1 }\nnode { id: 1 }", SKED_ERR_FORMAT, "file:2: two nodes have the id 1"},
-    {"regal", "node { name: \"a\" }\nnode { name: \"a\" id: 1 }", SKED_ERR_FORMAT,
-     "file:2: two ops are called 'a'"},
-    {"regal", "node {\n control_input: 5 }", SKED_ERR_FORMAT, "file:2: node 5 is unknown"},
-    {"regal", "node { input_info { preceding_node: 5 } }", SKED_ERR_FORMAT, "node 5 is unknown"},
-    {"regal", "node { output_info {} } node { id: 1 input_info { preceding_port: 1 } }", SKED_ERR_FORMAT,
-     "node 0 has 1 outputs, so port 1 is unknown"},
-    {"regal", "node { compute_cost: -3 }", SKED_ERR_FORMAT, "file:1: compute_cost must be a finite number"},
-    {"regal", "node { compute_cost: nan }", SKED_ERR_FORMAT, "compute_cost must be a finite number"},
-    {"regal", "node { output_info { size: 1e999 } }", SKED_ERR_FORMAT, "size must be a finite number"},
-    {"regal", "node { output_info { size: -2 } }", SKED_ERR_FORMAT,
-     "size must be a finite number, 0 or more"},
-    {"regal", "node { id: 4294967296 }", SKED_ERR_FORMAT, "id must be an integer from 0 to 2147483647"},
-    {"regal", "node { id: \"1\" }", SKED_ERR_FORMAT, "id must be an integer"},
-    {"regal", "node { name: \"a\\0\" }", SKED_ERR_FORMAT, "a bad escape in a string"},
-    {"regal", "node { name: \"a\" op: \"Const\" }", SKED_ERR_UNSUPPORTED, "belongs to a GraphDef"},
-    {"regal", "node { x { a: ] } }", SKED_ERR_FORMAT, "']' where '}' is expected"},
-    {"regal", "node { x { ", SKED_ERR_FORMAT, "file:1: the file ends inside this message"},
-    {"regal", "node 5", SKED_ERR_FORMAT, "'5' where ':' or '{' is expected"},
-    {"regal", "node: 5", SKED_ERR_FORMAT, "'5' where '{' is expected"},
-    {"regal", "node { control_input: [1 2] }", SKED_ERR_FORMAT, "',' or ']'"},
-    {"regal", "cost { }", SKED_ERR_FORMAT, "no 'node { ... }'"},
-    {"regal", "}", SKED_ERR_FORMAT, "'}' where a field name"},
-    {"regal", "node { name: \"\\xff\" }", SKED_ERR_FORMAT, "is not valid UTF-8"},
 };
 
 static void test_broken(void **state)
@@ -568,8 +516,7 @@ static void test_truncated(void **state)
             sked_graph *g = NULL;
             const bool reads = survives(samples[i].format, text, (size_t)n, &g);
             const bool at_line = n > 0 && text[n - 1] == '\n';
-            /* protobuf text has no end mark: a file cut between two nodes is a smaller graph */
-            if (reads && at_line && strcmp(samples[i].format, "regal") != 0 && !sked_graph_equal(g, whole))
+            if (reads && at_line && !sked_graph_equal(g, whole))
                 fail_msg("%s cut at byte %d reads as another graph", samples[i].file, (int)n);
             lost += !reads;
             sked_graph_destroy(g);
@@ -621,8 +568,7 @@ static void test_nesting(void **state)
         const char *format, *before, *unit, *says;
     } deep[] = {{"dot", "digraph ", "{", "subgraphs nested deeper than 128"},
                 {"dot", "digraph { a -> ", "{ b -> ", "subgraphs nested deeper than 128"},
-                {"gml", "", "graph [ ", "lists nested deeper than 127"},
-                {"regal", "node { x ", "{ x: [", "messages nested deeper than 128"}};
+                {"gml", "", "graph [ ", "lists nested deeper than 127"}};
     for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
         char *text = repeat(deep[i].before, deep[i].unit, 100000, "");
         sked_graph *g = NULL;
@@ -900,7 +846,6 @@ int main(void)
         cmocka_unit_test(test_dot_details),
         cmocka_unit_test(test_gml),
         cmocka_unit_test(test_blif),
-        cmocka_unit_test(test_regal),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_no_text),
         cmocka_unit_test(test_garbage),

@@ -3,7 +3,7 @@
  * rules, and a circuit on which no move of one op helps.
  */
 #include "base/rng.h"
-#include "engine/gaus/closure.h"
+#include "engine/gaus/best_closure.h"
 #include "engine/gaus/steps.h"
 #include "random_problem.h"
 
@@ -79,7 +79,7 @@ static void test_closure(void **state)
 /* ------------------------------------------------------------------ regions */
 
 /* Moves regions from these starts, twice: the same legal schedule. Returns its value. */
-static double move_twice(const sked_i_gaus_model *m, const double *start, double sweeps)
+static double move_twice(const sked_i_relaxation *m, const double *start, double sweeps)
 {
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_i_gaus_legaliser *l = NULL;
@@ -88,7 +88,7 @@ static double move_twice(const sked_i_gaus_model *m, const double *start, double
     for (int k = 0; k < 2; k++) {
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 5, 0);
-        OK(sked_i_gaus_incumbent_create(m->n, false, &best[k], err));
+        OK(sked_i_gaus_incumbent_create(m->n, &best[k], err));
         sked_i_gaus_state_load(l->state, start);
         assert_true(sked_i_gaus_keep(&best[k], l->state));
         const double before = best[k].value;
@@ -106,7 +106,7 @@ static double move_twice(const sked_i_gaus_model *m, const double *start, double
     return value;
 }
 
-static void set_earliest(const sked_i_gaus_model *m, double *start)
+static void set_earliest(const sked_i_relaxation *m, double *start)
 {
     for (int32_t i = 0; i < m->n; i++)
         start[i] = m->lo[i];
@@ -120,12 +120,12 @@ static void test_random_problems(void **state)
     ONE_THREAD();
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
-        sked_i_gaus_model *m = NULL;
+        sked_i_relaxation *m = NULL;
         double start[40], before = 0;
         random_problem_make(seed, (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : 0) | RANDOM_HORIZON, 3, 40, &r);
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
         r.problem.horizon += 6;
-        OK(sked_i_gaus_model_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));
+        OK(sked_i_relaxation_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));
         if (m != NULL && sked_i_gaus_regional(m)) {
             sked_i_gaus_state *s = NULL;
             OK(sked_i_gaus_state_create(m, &s, err));
@@ -136,7 +136,7 @@ static void test_random_problems(void **state)
             better += move_twice(m, start, 100) < before;
             tried++;
         }
-        sked_i_gaus_model_destroy(m);
+        sked_i_relaxation_destroy(m);
         random_problem_free(&r);
     }
     print_message("%d of %d better than as early as possible\n", better, tried);
@@ -180,19 +180,19 @@ static void test_shared_operands(void **state)
 {
     sked_graph *g = NULL;
     sked_problem p;
-    sked_i_gaus_model *m = NULL;
+    sked_i_relaxation *m = NULL;
     double start[8 + 2 * 64];
     (void)state;
     ONE_THREAD();
     make_products(8, &g);
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
-    OK(sked_i_gaus_model_create(&p, 0, 70, &m, err));
+    OK(sked_i_relaxation_create(&p, 0, 70, &m, err));
     set_earliest(m, start);
     const double value = move_twice(m, start, 300);
     print_message("%g\n", value);
     assert_true(value <= 11);
-    sked_i_gaus_model_destroy(m);
+    sked_i_relaxation_destroy(m);
     sked_graph_destroy(g);
 }
 

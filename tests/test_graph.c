@@ -61,7 +61,7 @@ static void everything_comes_back(void **state)
     OK(sked_builder_set_name(b, "demo", err));
     OK(sked_builder_add_resource(b, "alu", 2, &alu, err));
     OK(sked_builder_add_resource(b, "mem", INFINITY, &mem, err));
-    OK(sked_builder_add_op(b, "a", "Mul", 2, &id, err));
+    OK(sked_builder_add_op(b, "a", "Mul", 4, &id, err));
     assert_int_equal(id, 0);
     OK(sked_builder_add_demand(b, 0, mem, 3, err)); /* in any order */
     OK(sked_builder_add_demand(b, 0, alu, 1, err));
@@ -69,7 +69,6 @@ static void everything_comes_back(void **state)
     OK(sked_builder_add_demand(b, 1, alu, 0, err)); /* none at all */
     OK(sked_builder_set_memory(b, 0, 64, err));
     OK(sked_builder_set_weight(b, 1, 0.5, err));
-    OK(sked_builder_set_duration(b, 0, 4, err));
     const sked_edge e = {0, 1, NAN, 7, 0}, back = {1, 0, -1, 0, 3};
     OK(sked_builder_add_edge(b, &back, err));
     OK(sked_builder_add_edge(b, &e, err));

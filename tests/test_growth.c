@@ -259,20 +259,6 @@ static const pattern patterns[] = {
     {"aiger", "justice properties", {"aag 1 1 0 0 0 0 0 " N " 0\n2\n", "1\n", "", "3\n", ""}},
     {"aiger", "a comment", {"aag 0 0 0 0 0\nc\n", "x\n", ""}},
 
-    {"regal", "nodes", {"", "node { name: \"n" I "\" id: " I " compute_cost: 1 }\n", ""}},
-    {"regal",
-     "inputs of one node",
-     {"", "node { name: \"n" I "\" id: " NEXT " compute_cost: 1 }\n", "node { name: \"z\" id: 0 ",
-      "input_info { preceding_node: " NEXT " }\n", "}"}},
-    {"regal",
-     "control inputs",
-     {"", "node { name: \"n" I "\" id: " NEXT " compute_cost: 1 }\n",
-      "node { name: \"z\" id: 0 control_input: [", "," NEXT, "] }"}},
-    {"regal", "outputs of one node", {"node { name: \"a\" ", "output_info { size: 1 }\n", "}"}},
-    {"regal", "deep messages", {"node { x ", "{ x ", ""}},
-    {"regal", "joined strings", {"node { name: \"a\" ", "\"b\" ", "}"}},
-    {"regal", "unknown fields", {"node { name: \"a\" ", "f" I ": 1 ", "}"}},
-
     {"machine",
      "devices",
      {"{\"format\":\"sked-machine-1\",\"devices\":[", ",{\"name\":\"d" I "\",\"type\":\"t" I "\"}", "]}"}},
@@ -816,7 +802,7 @@ typedef struct relaxed {
     sked_graph *graph;
     sked_problem problem;
     double steps;
-    sked_i_gaus_model *model;
+    sked_i_relaxation *model;
     sked_i_gaus_legaliser *legaliser;
     sked_i_gaus_incumbent best;
     double *mu;
@@ -832,9 +818,9 @@ static void open_relaxed(int32_t nodes, relaxed *x)
     sked_problem_init(&x->problem, x->graph);
     x->problem.objective = SKED_OBJECTIVE_MEMORY;
     x->steps = floor(1.2 * info.depth);
-    OK(sked_i_gaus_model_create(&x->problem, 0, (int64_t)x->steps, &x->model, err));
+    OK(sked_i_relaxation_create(&x->problem, 0, (int64_t)x->steps, &x->model, err));
     OK(sked_i_gaus_legaliser_create(x->model, &x->legaliser, err));
-    OK(sked_i_gaus_incumbent_create(x->model->n, false, &x->best, err));
+    OK(sked_i_gaus_incumbent_create(x->model->n, &x->best, err));
     assert_non_null(x->mu = malloc((size_t)x->model->n * sizeof *x->mu));
 }
 
@@ -843,16 +829,16 @@ static void close_relaxed(relaxed *x)
     free(x->mu);
     sked_i_gaus_incumbent_free(&x->best);
     sked_i_gaus_legaliser_destroy(x->legaliser);
-    sked_i_gaus_model_destroy(x->model);
+    sked_i_relaxation_destroy(x->model);
     sked_graph_destroy(x->graph);
 }
 
 static void model_once(void *data)
 {
     const relaxed *x = data;
-    sked_i_gaus_model *m = NULL;
-    OK(sked_i_gaus_model_create(&x->problem, 0, (int64_t)x->steps, &m, err));
-    sked_i_gaus_model_destroy(m);
+    sked_i_relaxation *m = NULL;
+    OK(sked_i_relaxation_create(&x->problem, 0, (int64_t)x->steps, &m, err));
+    sked_i_relaxation_destroy(m);
 }
 
 static void legalise_once(void *data)

@@ -169,7 +169,6 @@ static void times_by_name_type_and_speed(void **state)
     p.machine = m;
     OK(sked_problem_check(&p, err));
     OK(sked_i_costs_make(&p, &c, err));
-    assert_int_equal(sked_problem_device_count(&p), 4);
     for (int32_t i = 0; i < 3; i++)
         for (int32_t d = 0; d < 4; d++) {
             assert_true(sked_problem_duration(&p, i, d) == want[i][d]);

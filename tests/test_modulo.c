@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/rng.h"
-#include "method/modulo/modulo.h"
+#include "method/modulo/modulo_method.h"
 #include "schedule/schedule.h"
 
 #include <math.h>

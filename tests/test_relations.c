@@ -63,14 +63,10 @@ static void closure_is_reachability(void **state)
         const int32_t n = (int32_t)(seed % 11);
         sked_graph *g = random_graph(seed, n, 0.1 + 0.02 * (double)(seed % 20));
         sked_i_closure *c;
-        int64_t pairs = 0;
         OK(sked_i_closure_create(g, 0, &c, err));
         for (int32_t i = 0; i < n; i++)
-            for (int32_t j = 0; j < n; j++) {
+            for (int32_t j = 0; j < n; j++)
                 assert_int_equal(sked_i_closure_has(c, i, j), reaches(g, i, j));
-                pairs += reaches(g, i, j);
-            }
-        assert_int_equal(sked_i_closure_pairs(c), pairs);
         sked_i_closure_destroy(c);
         sked_graph_destroy(g);
     }

@@ -604,13 +604,19 @@ static void test_dot(void **state)
     assert_int_equal(count_of(text, "fillcolor="), 10);
     assert_int_equal(count_of(text, " -> "), 11 + 1); /* the edges, and pool waiting for its device */
     assert_non_null(strstr(text, "label=\"concat\\n12.5 \xe2\x80\x93 13.5\\ndevice 1\""));
-    assert_non_null(strstr(text, "n0 -> n1 [color=\"#c2185b\", penwidth=3]"));
+    assert_non_null(strstr(text, "\"input\" -> \"conv1\" [bytes=64] [color=\"#c2185b\", penwidth=3]"));
+    sked_graph *g = NULL; /* the text is the graph's own DOT, and a picture beside */
+    OK(sked_graph_parse("s.dot", text, size, NULL, &g, err));
+    assert_int_equal(sked_graph_op_count(g), 10);
+    assert_true(sked_graph_duration(g, 1) == 4);
+    assert_string_equal(sked_graph_op_type(g, 1), "Conv");
+    sked_graph_destroy(g);
     free(text);
     sample_free(&s);
     sample_hostile(&s);
     text = report_text(&s, ".dot", &size);
     assert_non_null(strstr(text, "a & b < c > d \\\" e ' f"));
-    assert_non_null(strstr(text, "back\\\\slash new line"));
+    assert_non_null(strstr(text, "back\\\\slash\nnew\tline"));
     free(text);
     sample_free(&s);
     sample_layered(&s, 5000, 100, 4);

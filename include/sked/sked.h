@@ -13,8 +13,8 @@
  *   structs can grow. For outputs `sked_metrics m = {.size = sizeof m};` is the same. NULL options mean
  *   presets. Structs that the library allocates may grow at their end. sked_error, sked_edge and
  *   sked_option never change (docs/api.md).
- * - What the library offers is listed by `sked_X_count()`, `sked_X_at(i)` (NULL past the end) and
- *   `sked_X_find(name)` (NULL: none), as `const sked_X_info *` (options: `const sked_option *`).
+ * - What the library offers is listed by `sked_X_count()` and `sked_X_at(i)` (NULL past the end), as
+ *   `const sked_X_info *` (options: `const sked_option *`).
  * - The library never prints, exits, reads the environment, or takes a seed from the clock.
  * - Graphs are immutable once built and may be shared between threads.
  *
@@ -144,9 +144,6 @@ SKED_API SKED_MUST_CHECK sked_status sked_builder_set_memory(sked_builder *b, in
 /* Weight of its load in the objective `resource`: >= 0. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, int32_t op, double weight,
                                                              sked_error *err);
-/* In place of the duration it was added with: >= 0. Default lags follow. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_set_duration(sked_builder *b, int32_t op, double duration,
-                                                               sked_error *err);
 /* Its value stays in memory to the end of the schedule: a result, a weight. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep,
                                                            sked_error *err);
@@ -169,11 +166,40 @@ SKED_API int32_t sked_builder_find_op(sked_builder *b, const char *name);
 SKED_API int32_t sked_builder_find_resource(sked_builder *b, const char *name);
 /* Ops added so far: the id of the next one. */
 SKED_API int32_t sked_builder_op_count(const sked_builder *b);
+/* Edges added so far. */
+SKED_API int64_t sked_builder_edge_count(const sked_builder *b);
 /*
  * Checks the whole graph (unique names, edge ends, no cycle of distance 0) and hands it over; the
  * builder is empty afterwards and still has to be destroyed. O(ops + edges).
  */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err);
+
+/* The numbers that ops or edges carry, as formats name them: one list, which grows. */
+typedef enum sked_attribute_kind {
+    SKED_ATTRIBUTE_AMOUNT, /* finite, 0 or more */
+    SKED_ATTRIBUTE_REAL,   /* finite */
+    SKED_ATTRIBUTE_COUNT,  /* a whole number from 0 to INT32_MAX */
+    SKED_ATTRIBUTE_FLAG    /* 0 or 1 */
+} sked_attribute_kind;
+typedef struct sked_attribute_info {
+    const char *name;    /* "memory" */
+    const char *meaning; /* one line */
+    bool of_edges;       /* false: of ops */
+    sked_attribute_kind kind;
+    double preset; /* of those that say nothing; NAN: as the meaning says */
+} sked_attribute_info;
+SKED_API int sked_attribute_count(void);
+SKED_API const sked_attribute_info *sked_attribute_at(int i);
+SKED_API const sked_attribute_info *sked_attribute_find(const char *name);
+/*
+ * Sets it for an op, or for an edge in the order in which edges were added. sked_builder_set_memory and its like
+ * are this call for one attribute.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_attribute(sked_builder *b,
+                                                                const sked_attribute_info *attribute,
+                                                                int64_t i, double value, sked_error *err);
+/* That of all ops into value[ops], or of all edges into value[edges]; SKED_LAG_DEFAULT for a lag that follows. */
+SKED_API void sked_graph_attribute(const sked_graph *g, const sked_attribute_info *attribute, double *value);
 
 /* A graph as columns, for programs that hold arrays. All may be NULL but duration, and from and to. */
 typedef struct sked_columns {
@@ -256,7 +282,7 @@ typedef struct sked_graph_info {
     bool integral; /* every number is an integer below 2^53 */
 } sked_graph_info;
 SKED_INIT_OUTPUT(sked_graph_info)
-/* O(ops + edges), and reduction and exact width where they stay within a second or so (docs/graph.md). */
+/* O(ops + edges), and reduction and exact width where they stay within a second or so (docs/problem.md). */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out,
                                                          sked_error *err);
 
@@ -281,7 +307,6 @@ typedef struct sked_format_info {
 } sked_format_info;
 SKED_API int sked_format_count(void);
 SKED_API const sked_format_info *sked_format_at(int i);
-SKED_API const sked_format_info *sked_format_find(const char *name);
 
 typedef struct sked_read_options {
     size_t size;
@@ -336,7 +361,6 @@ typedef struct sked_family_info {
 } sked_family_info;
 SKED_API int sked_family_count(void);
 SKED_API const sked_family_info *sked_family_at(int i);
-SKED_API const sked_family_info *sked_family_find(const char *name);
 
 /* What a column of a generated graph is drawn from, written "name:ARGUMENTS". */
 typedef struct sked_distribution_info {
@@ -346,7 +370,6 @@ typedef struct sked_distribution_info {
 } sked_distribution_info;
 SKED_API int sked_distribution_count(void);
 SKED_API const sked_distribution_info *sked_distribution_at(int i);
-SKED_API const sked_distribution_info *sked_distribution_find(const char *name);
 
 /*
  * nodes: ops of the graph; families that exist only in certain sizes (fft, cholesky, lu) give the largest
@@ -542,8 +565,6 @@ static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
 SKED_API SKED_MUST_CHECK sked_status sked_problem_check(const sked_problem *p, sked_error *err);
 /* "makespan", "resource", ...: as in SKED_OBJECTIVE_LIST. */
 SKED_API const char *sked_objective_name(sked_objective o);
-/* Number of devices, of whichever form of machine. */
-SKED_API int32_t sked_problem_device_count(const sked_problem *p);
 /* Time of an op on a device (without devices: its duration). INFINITY: it cannot run there. */
 SKED_API double sked_problem_duration(const sked_problem *p, int32_t op, int32_t device);
 /* Time an edge adds between two devices. INFINITY: its data cannot pass. */
@@ -675,7 +696,6 @@ SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32
     X(CANDIDATES, 7, "several different schedules")              \
     X(ANYTIME, 8, "improves until the time limit")               \
     X(EXACT, 9, "proves optimality")                             \
-    X(RECORD, 10, "a recording of its descent")                  \
     X(MACHINES, 11, "unequal devices and links")                 \
     X(LIMITS, 12, "memory limits")                               \
     X(CUDA, 13, "the cuda backend")                              \
@@ -718,8 +738,6 @@ typedef struct sked_run_options {
     const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the incumbent */
     sked_progress_fn progress;
     void *progress_data;
-    const char
-        *record; /* file that gets the course of the search, .jsonl or .svg (SKED_CAN_RECORD); or NULL */
     const char *backend; /* "cpu", "cuda" (SKED_CAN_CUDA) or "auto": a GPU where there is one and it is
                             quicker. NULL: auto */
     bool together;       /* every rank makes this call: incumbents are exchanged (sked_dist_best ends it) */
@@ -759,7 +777,6 @@ typedef struct sked_result {
     double seconds;            /* whole run: bounds, method, validation */
     double build_seconds;      /* the method alone, without judging what it offered */
     char note[200];            /* what a user may want to know; "" */
-    bool recorded;             /* the file of options.record was written: there was something to record */
     int32_t n_statistics;
     sked_statistic **statistics; /* [n_statistics] what ran, how often, how long, what it gained */
     int32_t n_curve;
@@ -876,7 +893,7 @@ typedef struct sked_train_options {
     double minutes; /* INFINITY: no limit */
     uint64_t seed;
     int threads;
-    const char *const *settings; /* "batch=100", ...: sked_train_option_at */
+    const char *const *settings; /* "batch=100", ...: docs/training.md */
     int n_settings;
     const char *resume; /* model to go on with, or NULL */
     const char *output; /* written at every validation and at the end; NULL: nowhere */
@@ -889,10 +906,6 @@ typedef struct sked_train_options {
 } sked_train_options;
 SKED_API void sked_train_options_init_sized(sked_train_options *opt, size_t size);
 SKED_INIT_INPUT(sked_train_options)
-/* What settings may name: sizes of a new model, batch, temperatures, ... */
-SKED_API int sked_train_option_count(void);
-SKED_API const sked_option *sked_train_option_at(int i);
-SKED_API const sked_option *sked_train_option_find(const char *name);
 /*
  * Trains and hands the model over. Stopping (limit, signal) is a normal end. Same options and seed: the same
  * model, and stopping and resuming gives the same bits as going through.
@@ -909,11 +922,9 @@ typedef struct sked_target_info {
 } sked_target_info;
 SKED_API int sked_target_count(void);
 SKED_API const sked_target_info *sked_target_at(int i);
-SKED_API const sked_target_info *sked_target_find(const char *name);
 /* Options of every target beside its own (repeat, warm-up, trace); any part of a spec may set them. */
 SKED_API int sked_target_option_count(void);
 SKED_API const sked_option *sked_target_option_at(int i);
-SKED_API const sked_option *sked_target_option_find(const char *name);
 
 /*
  * A target made ready for one problem with devices. spec: names with options joined by '+', which apply in
@@ -1132,7 +1143,7 @@ SKED_API void sked_sweep_result_clear(sked_sweep_result *r);
 
 /*
  * Runs a method on one problem at several values of a parameter. run: as for sked_method_run, for each value;
- * may be NULL; candidates and record are not for sweeps (ARGUMENT). A value without a schedule is a result
+ * may be NULL; candidates are not for sweeps (ARGUMENT). A value without a schedule is a result
  * too; any other failure ends the sweep.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_sweep(const char *method, const sked_problem *p,
@@ -1148,7 +1159,6 @@ typedef struct sked_report_info {
 } sked_report_info;
 SKED_API int sked_report_count(void);
 SKED_API const sked_report_info *sked_report_at(int i);
-SKED_API const sked_report_info *sked_report_find(const char *name);
 
 /* What a report says beside the schedule itself. */
 typedef struct sked_report_data {

@@ -32,7 +32,7 @@ from ._errors import (
 from ._errors import (
     text as _text,
 )
-from ._graph import Graph, from_arrays, parse, read
+from ._graph import Graph, attributes, from_arrays, parse, read
 from ._learn import Sampler, Samples, TrainProgress, sample, train
 from ._lists import (
     Family,
@@ -95,6 +95,7 @@ __all__ = [
     "Target",
     "TrainProgress",
     "UnsupportedError",
+    "attributes",
     "bounds",
     "diversity",
     "families",

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Any, Dict
 
-from ._errors import ArgumentError
-from ._graph import Graph, parse, read
+from ._errors import ArgumentError, c_text
+from ._graph import Graph, attributes, parse, read
+from ._native import lib
 
 if TYPE_CHECKING:
     import networkx
 
-_OP = ("type", "memory", "weight", "keep", "durations", "demand")
-_EDGE = ("lag", "distance")
+
+def _number(name: str, value: float) -> Any:
+    """As networkx users write it; what was not given is None."""
+    if math.isnan(value):
+        return None
+    kind = lib.sked_attribute_find(c_text(name)).kind
+    if kind == lib.SKED_ATTRIBUTE_FLAG:
+        return value != 0
+    return int(value) if kind == lib.SKED_ATTRIBUTE_COUNT else value
 
 
 def from_networkx(
@@ -25,8 +34,8 @@ def from_networkx(
     """A graph from a networkx DiGraph or MultiDiGraph.
 
     Nodes become ops, called str(node), in the order of the network. The attributes of nodes are
-    those of `Graph.add_op` (type, memory, weight, keep, durations, demand), those of edges those
-    of `Graph.add_edge` (lag, distance). `network.graph["resources"]` maps names of resources to
+    those of `Graph.add_op` (type, durations, demand, and those of `sked.attributes`), those of
+    edges those of `Graph.add_edge` (lag, distance, ...). `network.graph["resources"]` maps names of resources to
     capacities. Other attributes are ignored.
 
     Args:
@@ -43,11 +52,13 @@ def from_networkx(
     for resource, capacity in network.graph.get("resources", {}).items():
         graph.add_resource(resource, capacity)
     index: Dict[Any, int] = {}
+    of_ops = {"type", "durations", "demand", *attributes(of_edges=False)} - {"duration"}
+    of_edges = {*attributes(of_edges=True)} - {"bytes"}
     for node, data in network.nodes(data=True):
-        options = {key: data[key] for key in _OP if key in data}
+        options = {key: data[key] for key in of_ops if data.get(key) is not None}
         index[node] = graph.add_op(str(node), data.get(duration, 1.0), **options)
     for first, second, data in network.edges(data=True):
-        options = {key: data[key] for key in _EDGE if key in data}
+        options = {key: data[key] for key in of_edges if data.get(key) is not None}
         graph.add_edge(index[first], index[second], bytes=data.get(bytes, 0.0), **options)
     graph._finish()
     return graph
@@ -61,27 +72,14 @@ def to_networkx(graph: Graph) -> "networkx.MultiDiGraph[Any]":
         name=graph.name, resources=graph.resources
     )
     names, types = graph.names, graph.types
-    numbers = zip(
-        graph.duration.tolist(), graph.memory.tolist(), graph.weight.tolist(), graph.keep.tolist()
-    )
-    for i, (duration, memory, weight, keep) in enumerate(numbers):
-        data: Dict[str, Any] = {
-            "duration": duration,
-            "memory": memory,
-            "weight": weight,
-            "keep": keep,
-        }
+    of_ops, of_edges = attributes(of_edges=False), attributes(of_edges=True)
+    for i, row in enumerate(zip(*(graph.attribute(name).tolist() for name in of_ops))):
+        data: Dict[str, Any] = {name: _number(name, x) for name, x in zip(of_ops, row)}
         data.update(type=types[i], durations=graph.durations(i), demand=graph.demand(i))
         network.add_node(names[i], **data)
-    columns = (
-        graph.edges.tolist(),
-        graph.lag.tolist(),
-        graph._follows.tolist(),
-        graph.bytes,
-        graph.distance,
-    )
-    for (first, second), lag, follows, size, distance in zip(*columns):
-        data = {"bytes": float(size), "distance": int(distance), "lag": None if follows else lag}
+    columns = zip(*(graph.attribute(name).tolist() for name in of_edges))
+    for (first, second), row in zip(graph.edges.tolist(), columns):
+        data = {name: _number(name, x) for name, x in zip(of_edges, row)}
         network.add_edge(names[first], names[second], **data)
     return network
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -99,6 +100,7 @@ class Graph:
         keep: bool = False,
         durations: Optional[Mapping[str, Optional[float]]] = None,
         demand: Optional[Mapping[str, float]] = None,
+        **attributes: float,
     ) -> int:
         """Adds an op.
 
@@ -111,26 +113,31 @@ class Graph:
             keep: the result stays in memory to the end.
             durations: times by device name or device type; None there: it cannot run on it.
             demand: amounts it holds, by name of the resource.
+            **attributes: others of `sked.attributes`.
 
         Returns:
             Its index.
         """
         b = self._open()
+        values = {"memory": memory, "weight": weight, "keep": keep, **attributes}
+        for key in values:
+            _info(key, False)  # refuses what no op has before there is one more
         out = ffi.new("int32_t *")
         call(lib.sked_builder_add_op, b, c_text(name), c_text(type), duration, out)
         op = out[0]
-        if memory != 0:
-            call(lib.sked_builder_set_memory, b, op, memory)
-        if weight != 1:
-            call(lib.sked_builder_set_weight, b, op, weight)
-        if keep:
-            call(lib.sked_builder_set_keep, b, op, True)
+        self._set(False, op, values)
         for device, time in (durations or {}).items():
             time = math.inf if time is None else time
             call(lib.sked_builder_add_duration, b, op, c_text(device), time)
         for resource, amount in (demand or {}).items():
             call(lib.sked_builder_add_demand, b, op, self._resource(resource), amount)
         return int(op)
+
+    def _set(self, of_edges: bool, i: int, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            info = _info(name, of_edges)
+            if value != info.preset:
+                call(lib.sked_builder_set_attribute, self._open(), info, i, value)
 
     def _resource(self, name: str) -> int:
         found = lib.sked_builder_find_resource(self._open(), c_text(name))
@@ -148,6 +155,7 @@ class Graph:
         lag: Optional[float] = None,
         bytes: float = 0.0,
         distance: int = 0,
+        **attributes: float,
     ) -> None:
         """Adds an edge: `to` starts `lag` after the start of `from_`, or later.
 
@@ -157,7 +165,10 @@ class Graph:
             lag: start to start; None: the time of `from_` on its device.
             bytes: that pass, between devices at the price of their link.
             distance: k > 0 marks a loop-carried edge over k iterations.
+            **attributes: others of `sked.attributes`.
         """
+        for key in attributes:
+            _info(key, True)
         edge = ffi.new("sked_edge *")
         edge.to = self._id(to)
         setattr(edge, "from", self._id(from_))
@@ -165,6 +176,7 @@ class Graph:
         edge.bytes = bytes
         edge.distance = distance
         call(lib.sked_builder_add_edge, self._open(), edge)
+        self._set(True, lib.sked_builder_edge_count(self._open()) - 1, attributes)
 
     def _add_columns(
         self, names: Any, types: Any, ops: Dict[str, Any], edges: Dict[str, Any]
@@ -239,6 +251,17 @@ class Graph:
         """True for ops whose result stays in memory to the end."""
         kept = self._op_column("keep", "u1")
         return kept.astype(bool) if kept.size == len(self) else np.zeros(len(self), dtype=bool)
+
+    def attribute(self, name: str) -> "NDArray[np.float64]":
+        """A number of all ops, or of all edges, by its name in `sked.attributes`.
+
+        A lag that follows the duration is nan.
+        """
+        of_edges = name in attributes(of_edges=True)
+        info = _info(name, of_edges)
+        values = np.empty(self.edge_count if of_edges else len(self), dtype="f8")
+        lib.sked_graph_attribute(self._c, info, ffi.from_buffer("double[]", values))
+        return values
 
     @property
     def edges(self) -> "NDArray[np.int32]":
@@ -328,11 +351,6 @@ class Graph:
                 found[text(device)] = time if math.isfinite(time) else None
         return found
 
-    @property
-    def _follows(self) -> Any:
-        """True for edges whose lag is the duration of their first op, and follows it."""
-        return self._edge_column("lag_given", "u1") == 0
-
     def topological_order(self) -> "NDArray[np.int32]":
         """A topological order of the edges of distance 0."""
         order = np.empty(len(self), dtype="i4")
@@ -378,6 +396,12 @@ class Graph:
             self._copy_ops(twin, names, types)
             columns.ops = 0
         call(lib.sked_builder_add_columns, twin._open(), columns)
+        shown = {name for name, _ in ffi.typeof("sked_columns").fields}
+        for of_edges in (False, True):
+            for name in attributes(of_edges=of_edges):
+                if name not in shown:
+                    for i, value in enumerate(self.attribute(name).tolist()):
+                        twin._set(of_edges, i, {name: value})
         return twin
 
     def _copy_ops(self, twin: "Graph", names: List[str], types: List[Optional[str]]) -> None:
@@ -414,6 +438,20 @@ class Graph:
 
     def __reduce__(self) -> Any:
         return parse, (file_of(self.save), "graph.json")
+
+
+@lru_cache(maxsize=None)
+def _info(name: str, of_edges: bool) -> Any:
+    info = lib.sked_attribute_find(c_text(name))
+    if info == ffi.NULL or info.of_edges != of_edges:
+        raise ArgumentError(f"{'edges' if of_edges else 'ops'} have no attribute called {name!r}")
+    return info
+
+
+def attributes(*, of_edges: bool) -> List[str]:
+    """Names of the numbers that ops, or edges, carry in files and in `Graph.attribute`."""
+    infos = [lib.sked_attribute_at(i) for i in range(lib.sked_attribute_count())]
+    return [text(info.name) for info in infos if info.of_edges == of_edges]
 
 
 def read(

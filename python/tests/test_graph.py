@@ -194,6 +194,24 @@ def test_networkx(recommender):
         sked.from_networkx([(0, 1)])
 
 
+def test_attributes(recommender):
+    assert sked.attributes(of_edges=False)[:2] == ["duration", "memory"]
+    assert sked.attributes(of_edges=True)[:2] == ["lag", "bytes"]
+    g = sked.Graph()
+    g.add_op("a", 2, memory=3, **{"weight": 4})
+    g.add_op("b", keep=True)
+    g.add_edge("a", "b", bytes=5)
+    with pytest.raises(sked.ArgumentError, match="edges have no attribute called 'memory'"):
+        g.add_edge("a", "b", memory=1)
+    with pytest.raises(sked.ArgumentError, match="ops have no attribute called 'colour'"):
+        g.add_op("c", colour=1)
+    assert g.attribute("memory").tolist() == [3, 0] and g.attribute("keep").tolist() == [0, 1]
+    assert g.attribute("bytes").tolist() == [5] and math.isnan(g.attribute("lag")[0])
+    with pytest.raises(sked.ArgumentError, match="colour"):
+        g.attribute("colour")
+    assert g.copy() == g and recommender.copy() == recommender
+
+
 def test_onnx(tmp_path):
     onnx = pytest.importorskip("onnx")
     from onnx import TensorProto, helper

@@ -119,19 +119,6 @@ def target(path: pathlib.Path) -> str:
     return f"source/{path}"
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    for path in sorted(carried(files)):
-        if (ROOT / path).is_dir():
-            if target(path).endswith("README.md"):
-                continue
-            lines = [f"# {path}", "", *(f"- [{name}]({name})" for name in inside(path))]
-            made = File.generated(config, target(path), content="\n".join(lines) + "\n", inclusion=InclusionLevel.NOT_IN_NAV)
-        else:
-            made = File.generated(config, target(path), abs_src_path=str(ROOT / path), inclusion=InclusionLevel.NOT_IN_NAV)
-        files.append(made)
-    return files
-
-
 def header_page() -> str:
     try:
         return c_reference.page(str(ROOT / "include" / "sked" / "sked.h"))
@@ -146,13 +133,23 @@ def python_page() -> str:
         raise PluginError(str(error)) from error
 
 
-# What stands in docs/ under these names is for readers of the repository.
+# Pages that only the site has: docs/ has no files of these names.
 MADE = {"reference/c.md": header_page, "reference/command.md": command_page, "reference/python.md": python_page}
 
 
-def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
-    make = MADE.get(page.file.src_uri)
-    return make() if make else None
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for path in sorted(carried(files)):
+        if (ROOT / path).is_dir():
+            if target(path).endswith("README.md"):
+                continue
+            lines = [f"# {path}", "", *(f"- [{name}]({name})" for name in inside(path))]
+            made = File.generated(config, target(path), content="\n".join(lines) + "\n", inclusion=InclusionLevel.NOT_IN_NAV)
+        else:
+            made = File.generated(config, target(path), abs_src_path=str(ROOT / path), inclusion=InclusionLevel.NOT_IN_NAV)
+        files.append(made)
+    for name, make in MADE.items():
+        files.append(File.generated(config, name, content=make()))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -4,10 +4,9 @@
  */
 #ifndef SKED_BACKEND_BACKEND_H
 #define SKED_BACKEND_BACKEND_H
-#include "backend/gaus.h"
-#include "backend/gflownet.h"
+#include "backend/gaussian.h"
+#include "backend/gpu.h"
 #include "backend/kernels.h"
-#include "backend/stepwise.h"
 #include "backend/timing.h"
 
 typedef struct sked_i_backend {
@@ -21,16 +20,13 @@ typedef struct sked_i_backend {
     void (*wake)(void);
     const sked_i_gaus_backend *gaus; /* the Gaussian relaxation; NULL: this backend has none */
     const sked_i_gaus_descent_backend *gaus_descent;
-    const sked_i_gaus_device_backend *gaus_device; /* the same with devices; NULL: none */
-    const sked_i_gaus_device_descent_backend *gaus_device_descent;
     /*
      * time[k * guesses + g] of candidate k under guess g. NULL: the caller runs them one by one
      * (robust/timing.c).
      */
     sked_status (*predict)(const sked_i_prediction *p, double *time, sked_error *err);
-    const sked_i_kernels_f32 *nn;    /* operators of the neural network; NULL: this backend has none */
-    const sked_i_once_backend *once; /* the whole encode-once policy; NULL: this backend has none */
-    const sked_i_stepwise_backend *stepwise; /* the whole stepwise policy; NULL: none */
+    const sked_i_kernels_f32 *nn; /* operators of the neural network; NULL: this backend has none */
+    const sked_i_gpu_policy *once, *stepwise; /* the policies of gflownet, whole; NULL: none */
 } sked_i_backend;
 
 /* The backend of that name, available on this machine; ARGUMENT, UNSUPPORTED or DEVICE otherwise. */

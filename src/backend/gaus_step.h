@@ -4,7 +4,7 @@
  */
 #ifndef SKED_BACKEND_GAUS_STEP_H
 #define SKED_BACKEND_GAUS_STEP_H
-#include "backend/gaus.h"
+#include "backend/gaussian.h"
 
 #include <math.h>
 

@@ -15,8 +15,6 @@
 #include <sys/prctl.h>
 #endif
 
-enum { most_children = 64 };
-
 bool sked_i_child_send(int out, const void *record, size_t size)
 {
     const unsigned char *from = record;
@@ -118,23 +116,10 @@ static sked_i_child_news take(sked_i_child *c)
     return SKED_I_CHILD_RECORD;
 }
 
-sked_i_child_news sked_i_child_wait(sked_i_child *children, int count, double seconds, int *who)
+sked_i_child_news sked_i_child_wait(sked_i_child *c, double seconds)
 {
-    struct pollfd polled[most_children];
-    int of[most_children], n = 0;
-    for (int k = 0; k < count && n < most_children; k++)
-        if (children[k].pid > 0) {
-            of[n] = k;
-            polled[n++] = (struct pollfd){.fd = children[k].pipe, .events = POLLIN};
-        }
-    if (n == 0 || poll(polled, (nfds_t)n, (int)(1000 * seconds)) <= 0)
-        return SKED_I_CHILD_WAITING;
-    for (int k = 0; k < n; k++)
-        if (polled[k].revents != 0) {
-            *who = of[k];
-            return take(&children[of[k]]);
-        }
-    return SKED_I_CHILD_WAITING;
+    struct pollfd polled = {.fd = c->pipe, .events = POLLIN};
+    return poll(&polled, 1, (int)(1000 * seconds)) > 0 ? take(c) : SKED_I_CHILD_WAITING;
 }
 
 void sked_i_child_end(sked_i_child *c)

@@ -31,11 +31,10 @@ typedef enum sked_i_child_news {
     SKED_I_CHILD_WAITING
 } sked_i_child_news;
 /*
- * Waits up to `seconds` for the next record of one of `count` children and says whose in *who. RECORD: it
- * lies in record until the next call. ENDED: that child sends no more, and is reaped. Children that are none
- * are passed over; no child left: WAITING at once.
+ * Waits up to `seconds` for the next record of a child that has not ended. RECORD: it lies in record until
+ * the next call. ENDED: the child sends no more, and is reaped.
  */
-sked_i_child_news sked_i_child_wait(sked_i_child *children, int count, double seconds, int *who);
+sked_i_child_news sked_i_child_wait(sked_i_child *c, double seconds);
 /* Kills it if it still runs, and frees. */
 void sked_i_child_end(sked_i_child *c);
 #endif

@@ -16,13 +16,19 @@ void sked_i_limit_init(sked_i_limit *limit, const sked_run_options *opt)
     limit->begin = sked_clock();
     limit->deadline = limit->begin + opt->time_limit;
     limit->stop = opt->stop;
+    limit->halt = NULL;
     limit->paced = opt->iterations == 0;
 }
 
 /* The public type is what signal handlers may write; between threads it takes atomic access as well. */
+static bool asked(const volatile sig_atomic_t *stop)
+{
+    return stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED) != 0;
+}
+
 bool sked_i_limit_stopped(const sked_i_limit *limit)
 {
-    return limit->stop != NULL && __atomic_load_n(limit->stop, __ATOMIC_RELAXED) != 0;
+    return asked(limit->stop) || asked(limit->halt);
 }
 
 void sked_i_ask_stop(volatile sig_atomic_t *stop)

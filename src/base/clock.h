@@ -7,6 +7,7 @@
 typedef struct sked_i_limit {
     double begin, deadline; /* seconds of sked_clock */
     const volatile sig_atomic_t *stop;
+    const volatile sig_atomic_t *halt; /* of a part of a run: another part ends it; NULL: nobody does */
     /* The time left may shape the work (cooling, shares). false with an iteration limit: then results must
      * repeat. */
     bool paced;

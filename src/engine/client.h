@@ -1,6 +1,6 @@
 /*
  * Whom an engine works for. The engine counts its evaluations here, draws its random numbers from here, and
- * asks here whether it must return what it has. Owners embed it as their first member.
+ * asks here whether it must return what it has. Owners embed it.
  */
 #ifndef SKED_ENGINE_CLIENT_H
 #define SKED_ENGINE_CLIENT_H

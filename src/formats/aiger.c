@@ -3,6 +3,7 @@
  * and-gates, named after the symbol table or else after their literals; edges run from the op that defines a
  * variable to those that use it, inverted or not. docs/formats/aiger.md
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/scan.h"
 
@@ -33,6 +34,7 @@ typedef struct observed {
 } observed;
 
 typedef struct reader {
+    sked_i_arena arena;
     const sked_i_source *source;
     sked_error *err;
     sked_i_scan scan; /* the lines; of a binary file those before its and-gates */
@@ -132,11 +134,11 @@ static sked_status allocate(reader *r, sked_error *err)
 {
     const int32_t *h = r->header;
     sked_status st = SKED_OK;
-    SKED_NEW0(r->defined, (int64_t)variables(r) + 1);
-    SKED_NEW(r->input, h[INPUTS]);
-    SKED_NEW(r->latch, h[LATCHES]);
-    SKED_NEW(r->ands, h[ANDS]);
-    SKED_NEW0(r->symbol, (int64_t)h[INPUTS] + h[LATCHES]);
+    SKED_OWN0(&r->arena, r->defined, (int64_t)variables(r) + 1);
+    SKED_OWN(&r->arena, r->input, h[INPUTS]);
+    SKED_OWN(&r->arena, r->latch, h[LATCHES]);
+    SKED_OWN(&r->arena, r->ands, h[ANDS]);
+    SKED_OWN0(&r->arena, r->symbol, (int64_t)h[INPUTS] + h[LATCHES]);
 cleanup:
     return st;
 }
@@ -229,7 +231,7 @@ static sked_status read_observed(reader *r, int64_t count, const char *what)
         x.at = r->scan.at;
         SKED_TRY(read_literal(r, what, &x.literal));
         SKED_TRY(sked_i_scan_line_end(&r->scan, what, r->err));
-        if (!SKED_GROW(r->observed, r->observed_cap, r->n_observed + 1))
+        if (!SKED_OWN_GROW(&r->arena, r->observed, r->observed_cap, r->n_observed + 1))
             return sked_i_no_memory(r->err);
         r->observed[r->n_observed++] = x;
     }
@@ -537,12 +539,7 @@ static sked_status read_aiger(const sked_i_source *source, sked_graph **out, ske
 cleanup:
     sked_builder_destroy(r.builder);
     sked_i_names_free(&r.taken);
-    free(r.defined);
-    free(r.input);
-    free(r.latch);
-    free(r.ands);
-    free(r.observed);
-    free(r.symbol);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 

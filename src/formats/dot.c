@@ -7,6 +7,7 @@
  */
 #include "formats/dot.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/durations.h"
 
@@ -14,16 +15,13 @@
 
 typedef struct node_values {
     int32_t label, type, demand, durations; /* atoms, -1: none */
-    double duration, memory, weight, keep;
+    double value[sked_i_op_attributes];
     const char *demand_at, *durations_at;
 } node_values;
 
-enum { LAG = 1, BYTES = 2, DISTANCE = 4 };
-
 typedef struct edge_values {
-    double lag, bytes; /* lag NAN: the duration of `from` */
-    int32_t distance;
-    int given; /* LAG, BYTES, DISTANCE: which the statement itself sets */
+    double value[sked_i_edge_attributes];
+    uint32_t given; /* bit k: the statement itself sets attribute k */
 } edge_values;
 
 typedef struct node {
@@ -51,6 +49,7 @@ typedef struct atom_use {
 } atom_use;
 
 typedef struct parser {
+    sked_i_arena arena;
     sked_i_dot_lexer lexer;
     sked_error *err;
     scope now;
@@ -107,7 +106,7 @@ static sked_status expect(parser *p, int kind, const char *what)
 static sked_status intern(parser *p, int32_t *atom)
 {
     bool fresh;
-    if (!SKED_GROW(p->use, p->use_cap, (int64_t)p->atoms.count + 1))
+    if (!SKED_OWN_GROW(&p->arena, p->use, p->use_cap, (int64_t)p->atoms.count + 1))
         return sked_i_no_memory(p->err);
     *atom = sked_i_names_add(&p->atoms, p->lexer.text.text, p->lexer.text.size, &fresh);
     if (*atom < 0)
@@ -130,29 +129,13 @@ static sked_status node_attribute(parser *p, sked_i_word key, node_values *v)
         return v->demand_at = l->at, intern(p, &v->demand);
     if (sked_i_word_is(key, "durations"))
         return v->durations_at = l->at, intern(p, &v->durations);
-    double *const column = sked_i_word_is(key, "duration") ? &v->duration
-                           : sked_i_word_is(key, "memory") ? &v->memory
-                           : sked_i_word_is(key, "weight") ? &v->weight
-                           : sked_i_word_is(key, "keep")   ? &v->keep
-                                                           : NULL;
-    if (column == NULL)
-        return SKED_OK;
-    char what[16] = {0};
-    memcpy(what, key.text, key.size);
-    return sked_i_word_amount(l->source, l->at, l->text, what, column, p->err);
+    return sked_i_word_attribute(l->source, l->at, key, l->text, false, v->value, NULL, p->err);
 }
 
 static sked_status edge_attribute(parser *p, sked_i_word key, edge_values *v)
 {
     const sked_i_dot_lexer *l = &p->lexer;
-    if (sked_i_word_is(key, "lag"))
-        return v->given |= LAG, sked_i_word_real(l->source, l->at, l->text, "lag", &v->lag, p->err);
-    if (sked_i_word_is(key, "bytes"))
-        return v->given |= BYTES, sked_i_word_amount(l->source, l->at, l->text, "bytes", &v->bytes, p->err);
-    if (sked_i_word_is(key, "distance"))
-        return v->given |= DISTANCE,
-               sked_i_word_int(l->source, l->at, l->text, "distance", 0, INT32_MAX, &v->distance, p->err);
-    return SKED_OK;
+    return sked_i_word_attribute(l->source, l->at, key, l->text, true, v->value, &v->given, p->err);
 }
 
 /* Graph attributes count in the outermost braces only; those of subgraphs are for drawing. */
@@ -171,11 +154,11 @@ static sked_status attributes(parser *p, node_values *v, edge_values *w)
     while (p->lexer.kind == '[') {
         SKED_TRY(advance(p));
         while (p->lexer.kind != ']') {
-            char name[16];
+            char name[sked_i_attribute_longest];
             sked_i_word key = p->lexer.text;
             if (p->lexer.kind != SKED_I_DOT_ID)
                 return fail_here(p, "an attribute name or ']'");
-            key.size = key.size < sizeof name ? key.size : 0; /* longer ones are none of ours */
+            key.size = key.size <= sizeof name ? key.size : 0; /* longer ones are none of ours */
             memcpy(name, key.text, key.size);
             key.text = name;
             SKED_TRY(advance(p));
@@ -197,7 +180,7 @@ cleanup:
 
 static sked_status add_member(parser *p, int32_t n)
 {
-    if (!SKED_GROW(p->member, p->member_cap, p->members + 1))
+    if (!SKED_OWN_GROW(&p->arena, p->member, p->member_cap, p->members + 1))
         return sked_i_no_memory(p->err);
     p->member[p->members++] = n;
     return SKED_OK;
@@ -207,7 +190,7 @@ static sked_status add_member(parser *p, int32_t n)
 static sked_status mention(parser *p, int32_t atom, const char *at)
 {
     if (p->use[atom].node < 0) {
-        if (p->nodes == INT32_MAX - 1 || !SKED_GROW(p->node, p->node_cap, p->nodes + 1))
+        if (p->nodes == INT32_MAX - 1 || !SKED_OWN_GROW(&p->arena, p->node, p->node_cap, p->nodes + 1))
             return sked_i_no_memory(p->err);
         p->node[p->nodes] = (node){p->now.node, atom, at};
         p->use[atom].node = (int32_t)p->nodes++;
@@ -320,7 +303,7 @@ static sked_status join(parser *p, int64_t a, int64_t b, int64_t c, const edge_v
         return sked_i_source_refuse(p->lexer.source, at, SKED_ERR_UNSUPPORTED, p->err,
                                     "edges between subgraphs stand for more than %lld edges",
                                     (long long)max_expansion);
-    if (!SKED_GROW(p->edge, p->edge_cap, p->edges + product))
+    if (!SKED_OWN_GROW(&p->arena, p->edge, p->edge_cap, p->edges + product))
         return sked_i_no_memory(p->err);
     for (int64_t i = a; i < b; i++)
         for (int64_t j = b; j < c; j++)
@@ -331,7 +314,7 @@ static sked_status join(parser *p, int64_t a, int64_t b, int64_t c, const edge_v
 /* Notes that the operand just read ends here in p->member. */
 static sked_status end_operand(parser *p)
 {
-    if (!SKED_GROW(p->end, p->end_cap, p->ends + 1))
+    if (!SKED_OWN_GROW(&p->arena, p->end, p->end_cap, p->ends + 1))
         return sked_i_no_memory(p->err);
     p->end[p->ends++] = p->members;
     return SKED_OK;
@@ -544,7 +527,7 @@ static sked_status parse_demand(parser *p, sked_builder *b, const node_values *v
         if (r < 0)
             SKED_BUILD(p->lexer.source, v->demand_at,
                        sked_builder_add_resource(b, name.data, INFINITY, &r, &cause));
-        if (!SKED_GROW(p->unit, p->unit_cap, p->units + 1))
+        if (!SKED_OWN_GROW(&p->arena, p->unit, p->unit_cap, p->units + 1))
             SKED_TRY(sked_i_no_memory(err));
         p->unit[p->units++] = (sked_i_demand){r, x};
     }
@@ -597,10 +580,9 @@ static sked_status build_ops(parser *p, sked_builder *b)
         const char *type = type_of(p, &n->is);
         SKED_TRY(count_type(p, n, type));
         SKED_BUILD(p->lexer.source, n->at,
-                   sked_builder_add_op(b, atom_text(p, n->atom), type, n->is.duration, NULL, &cause));
-        SKED_BUILD(p->lexer.source, n->at, sked_builder_set_memory(b, i, n->is.memory, &cause));
-        SKED_BUILD(p->lexer.source, n->at, sked_builder_set_weight(b, i, n->is.weight, &cause));
-        SKED_BUILD(p->lexer.source, n->at, sked_builder_set_keep(b, i, n->is.keep != 0, &cause));
+                   sked_builder_add_op(b, atom_text(p, n->atom), type, n->is.value[sked_i_op_duration], NULL,
+                                       &cause));
+        SKED_BUILD(p->lexer.source, n->at, sked_i_builder_set_values(b, i, n->is.value, &cause));
         if (n->is.durations >= 0)
             SKED_TRY(sked_i_durations_add(p->lexer.source, n->is.durations_at, atom_text(p, n->is.durations),
                                           b, i, err));
@@ -613,12 +595,9 @@ cleanup:
 static void merge(edge *into, edge *other)
 {
     const edge_values *v = &other->is;
-    if (v->given & LAG)
-        into->is.lag = v->lag;
-    if (v->given & BYTES)
-        into->is.bytes = v->bytes;
-    if (v->given & DISTANCE)
-        into->is.distance = v->distance;
+    for (int k = 0; k < sked_i_edge_attributes; k++)
+        if (v->given >> k & 1)
+            into->is.value[k] = v->value[k];
     other->from = -1;
 }
 
@@ -669,9 +648,9 @@ static sked_status build(parser *p, sked_graph **out)
         SKED_TRY(merge_parallel(p));
     for (int64_t e = 0; e < p->edges; e++) {
         const edge *x = &p->edge[e];
-        const sked_edge made = {x->from, x->to, x->is.lag, x->is.bytes, x->is.distance};
         if (x->from >= 0)
-            SKED_BUILD(p->lexer.source, x->at, sked_builder_add_edge(b, &made, &cause));
+            SKED_BUILD(p->lexer.source, x->at,
+                       sked_i_builder_add_edge(b, x->from, x->to, x->is.value, &cause));
     }
     SKED_BUILD(p->lexer.source, NULL, sked_builder_finish(b, out, &cause));
 cleanup:
@@ -684,9 +663,9 @@ static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_
     const sked_i_scan text = sked_i_scan_source(source);
     parser p = {.lexer = {.source = source, .next = text.at, .end = text.end}, .err = err};
     p.name = p.resources = -1;
-    p.now.node =
-        (node_values){.label = -1, .type = -1, .demand = -1, .durations = -1, .duration = 1, .weight = 1};
-    p.now.edge.lag = NAN;
+    p.now.node = (node_values){.label = -1, .type = -1, .demand = -1, .durations = -1};
+    sked_i_op_presets(p.now.node.value);
+    sked_i_edge_presets(p.now.edge.value);
     sked_status st = sked_i_text_check(source, "a DOT file", err);
     if (st == SKED_OK)
         st = parse(&p);
@@ -694,12 +673,7 @@ static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_
         st = build(&p, out);
     sked_i_buffer_free(&p.lexer.joined);
     sked_i_names_free(&p.atoms);
-    free(p.use);
-    free(p.node);
-    free(p.edge);
-    free(p.member);
-    free(p.end);
-    free(p.unit);
+    sked_i_arena_free(&p.arena);
     return st;
 }
 

@@ -30,4 +30,19 @@ typedef struct sked_i_dot_lexer {
 SKED_MUST_CHECK sked_status sked_i_dot_next(sked_i_dot_lexer *l, sked_error *err);
 /* As sked_i_format.write. */
 SKED_MUST_CHECK sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error *err);
+
+/* What a picture adds to the same text. Types stand in `type` then, for the picture has labels of its own. */
+typedef struct sked_i_dot_picture {
+    const void *data;
+    const uint8_t *op, *edge;                                            /* 0: it is left out */
+    void (*before)(const void *data, sked_i_buffer *out);                /* statements before the ops */
+    void (*behind)(const void *data, sked_i_buffer *out);                /* and behind the edges */
+    void (*of_op)(const void *data, int32_t op, sked_i_buffer *out);     /* ", key=value" ... */
+    void (*of_edge)(const void *data, int64_t edge, sked_i_buffer *out); /* " [key=value]" */
+} sked_i_dot_picture;
+/* picture NULL: the graph alone. */
+void sked_i_dot_draw(const sked_graph *g, const sked_i_dot_picture *picture, sked_i_buffer *out);
+/* An op by its name; text as it stands inside quotes. */
+void sked_i_dot_name(const sked_graph *g, int32_t op, sked_i_buffer *out);
+void sked_i_dot_text(sked_i_buffer *out, const char *text);
 #endif

@@ -1,12 +1,11 @@
-/* Graphs as DOT, so that reading them again gives equal ones. */
+/* Graphs as DOT, so that reading them again gives equal ones; and pictures of them. */
 #include "formats/dot.h"
 #include "formats/durations.h"
 
 #include <string.h>
 
-static void write_quoted(sked_i_buffer *out, const char *text)
+void sked_i_dot_text(sked_i_buffer *out, const char *text)
 {
-    sked_i_buffer_char(out, '"');
     for (const char *s = text;;) {
         const size_t n = strcspn(s, "\"\\");
         sked_i_buffer_add(out, s, n);
@@ -16,6 +15,12 @@ static void write_quoted(sked_i_buffer *out, const char *text)
         sked_i_buffer_char(out, '\\');
         sked_i_buffer_char(out, *s++);
     }
+}
+
+static void write_quoted(sked_i_buffer *out, const char *text)
+{
+    sked_i_buffer_char(out, '"');
+    sked_i_dot_text(out, text);
     sked_i_buffer_char(out, '"');
 }
 
@@ -34,18 +39,17 @@ static void write_pair(sked_i_buffer *out, const char *name, double amount)
         sked_i_buffer_text(out, "inf");
 }
 
-/* key and number; a numeral of the language has no exponent, so that one needs quotes. */
-static void write_field(sked_i_buffer *out, const char *key, double value)
+/* key=number; a numeral of the language has no exponent, so that one needs quotes. */
+static void write_field(sked_i_buffer *out, const char *before, const char *key, double value)
 {
     char text[40];
-    const bool plain = strchr(sked_format_number(value, text, sizeof text), 'e') == NULL;
-    sked_i_buffer_text(out, key);
-    sked_i_buffer_text(out, plain ? "" : "\"");
-    sked_i_buffer_text(out, text);
-    sked_i_buffer_text(out, plain ? "" : "\"");
+    const char *quote = strchr(sked_format_number(value, text, sizeof text), 'e') == NULL ? "" : "\"";
+    const char *const parts[] = {before, key, "=", quote, text, quote};
+    for (int k = 0; k < 6; k++)
+        sked_i_buffer_text(out, parts[k]);
 }
 
-static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
+void sked_i_dot_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     if (g->op_names.count > 0)
         write_quoted(out, sked_i_names_at(&g->op_names, op));
@@ -53,24 +57,24 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_int(out, op);
 }
 
-static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
+static void write_op(const sked_graph *g, int32_t i, const sked_i_dot_picture *p, sked_i_buffer *text,
+                     sked_i_buffer *out)
 {
+    double value[sked_i_op_attributes];
+    const uint32_t said = sked_i_op_said(g, i, value);
     const char *type = sked_graph_op_type(g, i);
     sked_i_buffer_text(out, "    ");
-    write_name(g, i, out);
-    write_field(out, " [duration=", g->duration[i]);
+    sked_i_dot_name(g, i, out);
+    write_field(out, " [", "duration", g->duration[i]);
     if (type != NULL) {
         const bool as_label =
-            type[0] != 0 && strcmp(type, "\\N") != 0; /* a label that says nothing is none */
+            p == NULL && type[0] != 0 && strcmp(type, "\\N") != 0; /* a label that says nothing is none */
         sked_i_buffer_text(out, as_label ? ", label=" : ", type=");
         write_quoted(out, type);
     }
-    if (g->memory[i] != 0)
-        write_field(out, ", memory=", g->memory[i]);
-    if (g->weight[i] != 1)
-        write_field(out, ", weight=", g->weight[i]);
-    if (sked_graph_keep(g, i))
-        sked_i_buffer_text(out, ", keep=1");
+    for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
+        if (said >> k & 1)
+            write_field(out, ", ", sked_i_op_table[k].info.name, value[k]);
     if (sked_i_durations_text(g, i, text) && !text->failed) {
         sked_i_buffer_text(out, ", durations=");
         write_quoted(out, text->data);
@@ -79,35 +83,34 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i
         sked_i_buffer_text(out, k == g->demand_ptr[i] ? ", demand=\"" : ",");
         write_pair(out, sked_graph_resource_name(g, g->demand_resource[k]), g->demand_amount[k]);
     }
-    sked_i_buffer_text(out, g->demand_ptr[i] < g->demand_ptr[i + 1] ? "\"];\n" : "];\n");
+    sked_i_buffer_text(out, g->demand_ptr[i] < g->demand_ptr[i + 1] ? "\"" : "");
+    if (p != NULL)
+        p->of_op(p->data, i, out);
+    sked_i_buffer_text(out, "];\n");
 }
 
-static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
+static void write_edge(const sked_graph *g, int64_t e, const sked_i_dot_picture *p, sked_i_buffer *out)
 {
+    double value[sked_i_edge_attributes];
+    const uint32_t said = sked_i_edge_said(g, e, value);
     const char *before = " [";
     sked_i_buffer_text(out, "    ");
-    write_name(g, g->edge_from[e], out);
+    sked_i_dot_name(g, g->edge_from[e], out);
     sked_i_buffer_text(out, " -> ");
-    write_name(g, g->edge_to[e], out);
-    const struct {
-        bool say;
-        const char *key;
-        double value;
-    } field[] = {{g->edge_lag_given[e] != 0, "lag=", g->edge_lag[e]},
-                 {g->edge_bytes[e] != 0, "bytes=", g->edge_bytes[e]},
-                 {g->edge_distance[e] != 0, "distance=", g->edge_distance[e]}};
-    for (int k = 0; k < 3; k++)
-        if (field[k].say) {
-            sked_i_buffer_text(out, before);
-            write_field(out, field[k].key, field[k].value);
+    sked_i_dot_name(g, g->edge_to[e], out);
+    for (int k = 0; k < sked_i_edge_attributes; k++)
+        if (said >> k & 1) {
+            write_field(out, before, sked_i_edge_table[k].info.name, value[k]);
             before = ", ";
         }
-    sked_i_buffer_text(out, *before == ',' ? "];\n" : ";\n");
+    sked_i_buffer_text(out, said != 0 ? "]" : "");
+    if (p != NULL)
+        p->of_edge(p->data, e, out);
+    sked_i_buffer_text(out, ";\n");
 }
 
-sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)
+void sked_i_dot_draw(const sked_graph *g, const sked_i_dot_picture *p, sked_i_buffer *out)
 {
-    (void)err;
     sked_i_buffer_text(out, "digraph ");
     write_quoted(out, sked_graph_name(g));
     sked_i_buffer_text(out, " {\n");
@@ -116,13 +119,25 @@ sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error
         write_pair(out, sked_graph_resource_name(g, r), g->capacity[r]);
     }
     sked_i_buffer_text(out, g->n_resources ? "\"];\n" : "");
+    if (p != NULL)
+        p->before(p->data, out);
     sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_op(g, i, &text, out);
+        if (p == NULL || p->op[i])
+            write_op(g, i, p, &text, out);
     out->failed = out->failed || text.failed;
     sked_i_buffer_free(&text);
     for (int64_t e = 0; e < g->n_edges; e++)
-        write_edge(g, e, out);
+        if (p == NULL || p->edge[e])
+            write_edge(g, e, p, out);
+    if (p != NULL)
+        p->behind(p->data, out);
     sked_i_buffer_text(out, "}\n");
+}
+
+sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)
+{
+    (void)err;
+    sked_i_dot_draw(g, NULL, out);
     return SKED_OK;
 }

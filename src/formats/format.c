@@ -51,12 +51,6 @@ const sked_i_format *sked_i_format_with_machine(const char *text, size_t size)
     return NULL;
 }
 
-const sked_format_info *sked_format_find(const char *name)
-{
-    const sked_i_format *f = sked_i_format_find(name);
-    return f ? &f->info : NULL;
-}
-
 static sked_status unknown_format(const char *name, sked_error *err)
 {
     const char *names[n_formats + 1];

@@ -2,6 +2,7 @@
  * GML: nested lists of `key value`. A file that uses `parameter` is read by the rules of the rw workloads
  * (lag 0, weight and bytes from it); every other one by our own keys. docs/formats/gml.md
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/durations.h"
 #include "formats/scan.h"
@@ -12,15 +13,14 @@
 typedef enum context { TOP, GRAPH, NODE, EDGE, RESOURCE, DEMAND, OTHER } context;
 
 typedef struct node {
-    int32_t label, type, durations; /* atoms, -1: none */
-    double duration, memory, weight, parameter, keep;
-    const char *at; /* NULL: no id yet */
+    int32_t label, type, durations;                /* atoms, -1: none */
+    double value[sked_i_op_attributes], parameter; /* weight NAN: not given */
+    const char *at;                                /* NULL: no id yet */
 } node;
 
 typedef struct edge {
     int64_t source, target;
-    double lag, bytes, parameter; /* NAN: not given */
-    int32_t distance;
+    double value[sked_i_edge_attributes], parameter; /* bytes NAN: not given */
     bool has_source, has_target;
     const char *at;
 } edge;
@@ -34,6 +34,7 @@ typedef struct amount {
 } amount;
 
 typedef struct reader {
+    sked_i_arena arena;
     const sked_i_source *source;
     sked_error *err;
     const char *at, *end; /* what is left */
@@ -211,12 +212,7 @@ static sked_status node_value(reader *r)
         return take_atom(r, &n->durations);
     if (key_is(r, "parameter"))
         return take_parameter(r, &n->parameter);
-    double *const column = key_is(r, "duration") ? &n->duration
-                           : key_is(r, "memory") ? &n->memory
-                           : key_is(r, "weight") ? &n->weight
-                           : key_is(r, "keep")   ? &n->keep
-                                                 : NULL;
-    return column ? take_amount(r, column) : SKED_OK;
+    return sked_i_word_attribute(r->source, r->key.text, r->key, r->value, false, n->value, NULL, r->err);
 }
 
 static sked_status edge_value(reader *r)
@@ -228,14 +224,7 @@ static sked_status edge_value(reader *r)
         return e->has_target = true, take_id(r, &e->target);
     if (key_is(r, "parameter"))
         return take_parameter(r, &e->parameter);
-    if (key_is(r, "bytes"))
-        return take_amount(r, &e->bytes);
-    if (key_is(r, "lag"))
-        return sked_i_word_real(r->source, r->key.text, r->value, "lag", &e->lag, r->err);
-    if (key_is(r, "distance"))
-        return sked_i_word_int(r->source, r->key.text, r->value, "distance", 0, INT32_MAX, &e->distance,
-                               r->err);
-    return SKED_OK;
+    return sked_i_word_attribute(r->source, r->key.text, r->key, r->value, true, e->value, NULL, r->err);
 }
 
 static sked_status amount_value(reader *r, const char *name, const char *number)
@@ -278,11 +267,14 @@ static sked_status open_list(reader *r)
         r->has_graph = true;
     } else if (in == GRAPH && key_is(r, "node")) {
         as = NODE;
-        r->this_node =
-            (node){.label = -1, .type = -1, .durations = -1, .duration = 1, .weight = NAN, .parameter = NAN};
+        r->this_node = (node){.label = -1, .type = -1, .durations = -1, .parameter = NAN};
+        sked_i_op_presets(r->this_node.value);
+        r->this_node.value[sked_i_op_weight] = NAN;
     } else if (in == GRAPH && key_is(r, "edge")) {
         as = EDGE;
-        r->this_edge = (edge){.lag = NAN, .bytes = NAN, .parameter = NAN, .at = r->key.text};
+        r->this_edge = (edge){.parameter = NAN, .at = r->key.text};
+        sked_i_edge_presets(r->this_edge.value);
+        r->this_edge.value[sked_i_edge_bytes] = NAN;
     } else if ((in == GRAPH && key_is(r, "resource")) || (in == NODE && key_is(r, "demand"))) {
         as = in == GRAPH ? RESOURCE : DEMAND;
         r->this_amount = (amount){r->ids.count, -1, as == DEMAND ? 1 : INFINITY, r->key.text};
@@ -302,7 +294,7 @@ static sked_status close_node(reader *r)
     bool fresh;
     if (r->this_node.at == NULL)
         return sked_i_source_fail(r->source, r->open_at[r->depth], r->err, "a node without an id");
-    if (!SKED_GROW(r->node, r->node_cap, (int64_t)r->ids.count + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->node, r->node_cap, (int64_t)r->ids.count + 1))
         return sked_i_no_memory(r->err);
     const int32_t i = sked_i_id_add(&r->ids, r->this_id, &fresh);
     if (i < 0)
@@ -319,7 +311,7 @@ static sked_status close_edge(reader *r)
     if (!r->this_edge.has_source || !r->this_edge.has_target)
         return sked_i_source_fail(r->source, r->this_edge.at, r->err, "an edge without a %s",
                                   r->this_edge.has_source ? "target" : "source");
-    if (!SKED_GROW(r->edge, r->edge_cap, r->edges + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->edge, r->edge_cap, r->edges + 1))
         return sked_i_no_memory(r->err);
     r->edge[r->edges++] = r->this_edge;
     return SKED_OK;
@@ -330,7 +322,7 @@ static sked_status close_amount(reader *r, amount **array, int64_t *count, int64
     if (r->this_amount.name < 0)
         return sked_i_source_fail(r->source, r->this_amount.at, r->err,
                                   "a resource or demand without a name");
-    if (!SKED_GROW(*array, *cap, *count + 1))
+    if (!SKED_OWN_GROW(&r->arena, *array, *cap, *count + 1))
         return sked_i_no_memory(r->err);
     (*array)[(*count)++] = r->this_amount;
     return SKED_OK;
@@ -400,24 +392,25 @@ cleanup:
 
 /* ------------------------------------------------------------------ the graph */
 
-/* The weight is given, or the rw parameter, or 1. */
-static double weight_of(const node *n)
+/* What was not given is the rw parameter, or else the preset. */
+static void settle(double *value, double parameter, double preset)
 {
-    return !isnan(n->weight) ? n->weight : !isnan(n->parameter) ? n->parameter : 1;
+    if (isnan(*value))
+        *value = isnan(parameter) ? preset : parameter;
 }
 
 static sked_status build_op(reader *r, sked_builder *b, int32_t i, int64_t *next_demand)
 {
     sked_status st;
     sked_error *err = r->err;
-    const node *n = &r->node[i];
+    node *n = &r->node[i];
     const char *name = n->label >= 0 ? sked_i_names_at(&r->atoms, n->label) : sked_i_names_at(&r->ids, i);
     const char *type = n->type >= 0 ? sked_i_names_at(&r->atoms, n->type) : NULL;
     char quoted[80];
-    SKED_BUILD(r->source, n->at, sked_builder_add_op(b, name, type, n->duration, NULL, &cause));
-    SKED_BUILD(r->source, n->at, sked_builder_set_memory(b, i, n->memory, &cause));
-    SKED_BUILD(r->source, n->at, sked_builder_set_weight(b, i, weight_of(n), &cause));
-    SKED_BUILD(r->source, n->at, sked_builder_set_keep(b, i, n->keep != 0, &cause));
+    settle(&n->value[sked_i_op_weight], n->parameter, 1);
+    SKED_BUILD(r->source, n->at,
+               sked_builder_add_op(b, name, type, n->value[sked_i_op_duration], NULL, &cause));
+    SKED_BUILD(r->source, n->at, sked_i_builder_set_values(b, i, n->value, &cause));
     if (n->durations >= 0)
         SKED_TRY(sked_i_durations_add(r->source, n->at, sked_i_names_at(&r->atoms, n->durations), b, i, err));
     for (; *next_demand < r->demands && r->demand[*next_demand].owner == i; ++*next_demand) {
@@ -441,16 +434,16 @@ static sked_status find_node(reader *r, int64_t id, const char *at, int32_t *out
     return sked_i_source_fail(r->source, at, r->err, "an edge of the unknown node %lld", (long long)id);
 }
 
-static sked_status build_edge(reader *r, sked_builder *b, const edge *e)
+static sked_status build_edge(reader *r, sked_builder *b, edge *e)
 {
     sked_status st;
     sked_error *err = r->err;
-    sked_edge made = {.distance = e->distance};
-    SKED_TRY(find_node(r, e->source, e->at, &made.from));
-    SKED_TRY(find_node(r, e->target, e->at, &made.to));
-    made.lag = isnan(e->lag) && r->has_parameter ? 0 : e->lag;
-    made.bytes = !isnan(e->bytes) ? e->bytes : !isnan(e->parameter) ? e->parameter : 0;
-    SKED_BUILD(r->source, e->at, sked_builder_add_edge(b, &made, &cause));
+    int32_t from, to;
+    SKED_TRY(find_node(r, e->source, e->at, &from));
+    SKED_TRY(find_node(r, e->target, e->at, &to));
+    settle(&e->value[sked_i_edge_lag], NAN, r->has_parameter ? 0 : NAN);
+    settle(&e->value[sked_i_edge_bytes], e->parameter, 0);
+    SKED_BUILD(r->source, e->at, sked_i_builder_add_edge(b, from, to, e->value, &cause));
 cleanup:
     return st;
 }
@@ -493,10 +486,7 @@ static sked_status read_gml(const sked_i_source *source, sked_graph **out, sked_
     sked_i_buffer_free(&r.text);
     sked_i_names_free(&r.ids);
     sked_i_names_free(&r.atoms);
-    free(r.node);
-    free(r.edge);
-    free(r.resource);
-    free(r.demand);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 
@@ -547,20 +537,26 @@ static void write_number(sked_i_buffer *out, const char *key, double x)
     sked_i_buffer_number(out, x);
 }
 
+static void write_attribute(sked_i_buffer *out, const sked_i_attribute *a, double x)
+{
+    sked_i_buffer_text(out, "\n    ");
+    sked_i_buffer_text(out, a->info.name);
+    write_number(out, " ", x);
+}
+
 static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
 {
+    double value[sked_i_op_attributes];
+    const uint32_t said = sked_i_op_said(g, i, value);
     write_number(out, "  node [\n    id ", i);
     if (g->op_names.count > 0)
         write_string(out, "\n    label", sked_i_names_at(&g->op_names, i));
     if (g->type[i] >= 0)
         write_string(out, "\n    type", sked_graph_op_type(g, i));
     write_number(out, "\n    duration ", g->duration[i]);
-    if (g->memory[i] != 0)
-        write_number(out, "\n    memory ", g->memory[i]);
-    if (g->weight[i] != 1)
-        write_number(out, "\n    weight ", g->weight[i]);
-    if (sked_graph_keep(g, i))
-        sked_i_buffer_text(out, "\n    keep 1");
+    for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
+        if (said >> k & 1)
+            write_attribute(out, &sked_i_op_table[k], value[k]);
     if (sked_i_durations_text(g, i, text) && !text->failed)
         write_string(out, "\n    durations", text->data);
     for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
@@ -573,14 +569,13 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i
 
 static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
 {
+    double value[sked_i_edge_attributes];
+    const uint32_t said = sked_i_edge_said(g, e, value);
     write_number(out, "  edge [\n    source ", g->edge_from[e]);
     write_number(out, "\n    target ", g->edge_to[e]);
-    if (g->edge_lag_given[e])
-        write_number(out, "\n    lag ", g->edge_lag[e]);
-    if (g->edge_bytes[e] != 0)
-        write_number(out, "\n    bytes ", g->edge_bytes[e]);
-    if (g->edge_distance[e] != 0)
-        write_number(out, "\n    distance ", g->edge_distance[e]);
+    for (int k = 0; k < sked_i_edge_attributes; k++)
+        if (said >> k & 1)
+            write_attribute(out, &sked_i_edge_table[k], value[k]);
     sked_i_buffer_text(out, "\n  ]\n");
 }
 

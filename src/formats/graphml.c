@@ -16,16 +16,13 @@
 
 enum { IN_GRAPH = 1, IN_NODE = 2, IN_EDGE = 4 };
 
-/* What a <data> may say: numbers first, then text, then numbers that belong to a resource. */
+/*
+ * What a <data> may say: the attributes of ops and of edges by their numbers and other numbers first, then
+ * text, then numbers that belong to a resource.
+ */
 enum {
-    NODE_DURATION,
-    NODE_MEMORY,
-    NODE_WEIGHT,
-    NODE_KEEP,
-    EDGE_LAG,
-    EDGE_BYTES,
-    EDGE_DISTANCE,
-    EDGE_DELAY,
+    FIRST_OF_EDGES = sked_i_op_attributes,
+    EDGE_DELAY = FIRST_OF_EDGES + sked_i_edge_attributes,
     N_NUMBERS,
     NODE_TYPE = N_NUMBERS,
     NODE_USES,
@@ -36,15 +33,25 @@ enum {
     GRAPH_CAPACITY,
     N_ATTRIBUTES
 };
+_Static_assert(N_PLAIN <= 32, "sets of them are 32 bits");
 /* From N_PLAIN on the name is a prefix, and the resource's name follows. */
 static const struct {
     const char *name;
     int where;
 } attributes[N_ATTRIBUTES] = {
-    {"duration", IN_NODE}, {"memory", IN_NODE},        {"weight", IN_NODE},    {"keep", IN_NODE},
-    {"lag", IN_EDGE},      {"bytes", IN_EDGE},         {"distance", IN_EDGE},  {"delay", IN_EDGE},
-    {"type", IN_NODE},     {"uses_resource", IN_NODE}, {"durations", IN_NODE}, {"name", IN_GRAPH},
-    {"demand:", IN_NODE},  {"capacity:", IN_GRAPH},
+#define SKED_X(name, kind, preset, column, meaning) {#name, IN_NODE},
+    SKED_I_OP_ATTRIBUTES(SKED_X)
+#undef SKED_X
+#define SKED_X(name, kind, preset, column, meaning) {#name, IN_EDGE},
+        SKED_I_EDGE_ATTRIBUTES(SKED_X)
+#undef SKED_X
+            {"delay", IN_EDGE},
+    {"type", IN_NODE},
+    {"uses_resource", IN_NODE},
+    {"durations", IN_NODE},
+    {"name", IN_GRAPH},
+    {"demand:", IN_NODE},
+    {"capacity:", IN_GRAPH},
 };
 
 /* A <key>, or what a <data> without one stands for. */
@@ -57,8 +64,8 @@ typedef struct key {
 
 typedef struct pending_edge {
     int32_t from, to; /* numbers of ids */
-    int32_t distance, line;
-    double lag, bytes, delay;
+    int32_t line;
+    double value[sked_i_edge_attributes], delay;
 } pending_edge;
 
 typedef struct reader {
@@ -366,6 +373,13 @@ static double number_of(const reader *r, int attribute, double otherwise)
                                              : otherwise;
 }
 
+/* value[k] of each attribute of a table, whose first is number `first` here. */
+static void numbers_of(const reader *r, const sked_i_attribute *table, int count, int first, double *value)
+{
+    for (int k = 0; k < count; k++)
+        value[k] = number_of(r, first + k, table[k].info.preset);
+}
+
 static bool check(reader *r, sked_status st)
 {
     if (st != SKED_OK)
@@ -402,7 +416,7 @@ static bool add_plain_op(reader *r, int32_t op)
                                 : r->has >> NODE_USES & 1u        ? &r->text[NODE_USES - N_NUMBERS]
                                 : r->has_preset >> NODE_TYPE & 1u ? &r->preset_type
                                                                   : NULL;
-    r->latency[op] = number_of(r, NODE_DURATION, 1);
+    r->latency[op] = number_of(r, sked_i_op_duration, 1);
     if (!check(r, sked_builder_add_op(r->b, r->id.data, type ? type->data : NULL, r->latency[op], NULL,
                                       &r->cause)))
         return false;
@@ -472,33 +486,32 @@ static void end_node(reader *r)
     }
     if (!(r->has_model ? add_model_op(r, op) : add_plain_op(r, op)))
         return;
-    const bool keep = number_of(r, NODE_KEEP, 0) != 0;
-    if (check(r, sked_builder_set_memory(r->b, op, number_of(r, NODE_MEMORY, 0), &r->cause)) &&
-        check(r, sked_builder_set_weight(r->b, op, number_of(r, NODE_WEIGHT, 1), &r->cause)) &&
-        check(r, sked_builder_set_keep(r->b, op, keep, &r->cause)) && r->has >> NODE_DURATIONS & 1u)
+    double value[sked_i_op_attributes];
+    numbers_of(r, sked_i_op_table, sked_i_op_attributes, 0, value);
+    if (check(r, sked_i_builder_set_values(r->b, op, value, &r->cause)) && r->has >> NODE_DURATIONS & 1u)
         take_durations(r, op);
 }
 
 static void end_edge(reader *r)
 {
-    const double distance = number_of(r, EDGE_DISTANCE, 0);
+    pending_edge e = {.from = r->ends[0],
+                      .to = r->ends[1],
+                      .line = sked_i_xml_line(r->x),
+                      .delay = number_of(r, EDGE_DELAY, NAN)};
     r->where = IN_GRAPH;
     r->where_depth--;
-    if (!(distance >= 0 && distance <= INT32_MAX && distance == floor(distance))) {
-        sked_i_xml_fail(r->x, "distance must be a whole number, 0 or more, not %g", distance);
-        return;
-    }
-    if (!SKED_GROW(r->edges, r->edge_cap, r->n_edges + 1)) {
+    numbers_of(r, sked_i_edge_table, sked_i_edge_attributes, FIRST_OF_EDGES, e.value);
+    for (int k = 0; k < sked_i_edge_attributes; k++)
+        if (sked_i_edge_table[k].info.kind == SKED_ATTRIBUTE_COUNT &&
+            !sked_i_attribute_fits(&sked_i_edge_table[k], e.value[k], NULL)) {
+            sked_i_xml_fail(r->x, "%s must be a whole number, 0 or more, not %g",
+                            sked_i_edge_table[k].info.name, e.value[k]);
+            return;
+        }
+    if (SKED_GROW(r->edges, r->edge_cap, r->n_edges + 1))
+        r->edges[r->n_edges++] = e;
+    else
         no_memory(r);
-        return;
-    }
-    r->edges[r->n_edges++] = (pending_edge){.from = r->ends[0],
-                                            .to = r->ends[1],
-                                            .distance = (int32_t)distance,
-                                            .line = sked_i_xml_line(r->x),
-                                            .lag = number_of(r, EDGE_LAG, NAN),
-                                            .bytes = number_of(r, EDGE_BYTES, 0),
-                                            .delay = number_of(r, EDGE_DELAY, NAN)};
 }
 
 static void on_end(sked_i_xml *x, const char *element)
@@ -539,8 +552,8 @@ static sked_status unknown_end(const reader *r, const sked_i_source *source, con
 /* With a model every lag is latency + delay; without one a delay is added to the source's duration. */
 static double lag_of(const reader *r, const pending_edge *e, int32_t from)
 {
-    if (!isnan(e->lag))
-        return e->lag;
+    if (!isnan(e->value[sked_i_edge_lag]))
+        return e->value[sked_i_edge_lag];
     if (!r->has_model && (isnan(e->delay) || e->delay == 0))
         return NAN;
     return r->latency[from] + (isnan(e->delay) ? 0 : e->delay);
@@ -549,12 +562,12 @@ static double lag_of(const reader *r, const pending_edge *e, int32_t from)
 static sked_status add_edges(reader *r, const sked_i_source *source, sked_error *err)
 {
     for (int64_t k = 0; k < r->n_edges; k++) {
-        const pending_edge *e = &r->edges[k];
+        pending_edge *e = &r->edges[k];
         const int32_t from = r->op_of_id[e->from], to = r->op_of_id[e->to];
         if (from < 0 || to < 0)
             return unknown_end(r, source, e, err);
-        const sked_edge edge = {from, to, lag_of(r, e, from), e->bytes, e->distance};
-        if (sked_builder_add_edge(r->b, &edge, &r->cause) != SKED_OK)
+        e->value[sked_i_edge_lag] = lag_of(r, e, from);
+        if (sked_i_builder_add_edge(r->b, from, to, e->value, &r->cause) != SKED_OK)
             return sked_i_source_pass(source, NULL, &r->cause, err);
     }
     return SKED_OK;
@@ -631,11 +644,13 @@ static void write_keys(const sked_graph *g, sked_i_buffer *out)
     write_key(out, "type", "node", "type", "", "string");
     if (g->on_ptr != NULL)
         write_key(out, "durations", "node", "durations", "", "string");
-    for (int i = 0; i < EDGE_DISTANCE; i++)
-        if (i != NODE_KEEP || g->keep != NULL)
-            write_key(out, attributes[i].name, attributes[i].where == IN_NODE ? "node" : "edge",
-                      attributes[i].name, "", "double");
-    write_key(out, "distance", "edge", "distance", "", "int");
+    for (int i = 0; i < EDGE_DELAY; i++) {
+        const bool of_edges = i >= FIRST_OF_EDGES;
+        const sked_i_attribute *a = of_edges ? &sked_i_edge_table[i - FIRST_OF_EDGES] : &sked_i_op_table[i];
+        if (*sked_i_column(g, a) != NULL || !a->when_used)
+            write_key(out, a->info.name, of_edges ? "edge" : "node", a->info.name, "",
+                      a->info.kind == SKED_ATTRIBUTE_COUNT ? "int" : "double");
+    }
     for (int32_t i = 0; i < g->n_resources; i++) {
         snprintf(id, sizeof id, "c%d", (int)i);
         write_key(out, id, "graph", attributes[GRAPH_CAPACITY].name, sked_graph_resource_name(g, i),
@@ -683,18 +698,17 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
 static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *text, sked_i_buffer *out)
 {
     char id[24];
+    double value[sked_i_op_attributes];
+    const uint32_t said = sked_i_op_said(g, op, value);
     sked_i_buffer_text(out, "<node id=\"");
     write_name(g, op, out);
     sked_i_buffer_text(out, "\">");
     if (g->type[op] >= 0)
         write_text(out, "type", sked_graph_op_type(g, op));
     write_number(out, "duration", g->duration[op]);
-    if (g->memory[op] != 0)
-        write_number(out, "memory", g->memory[op]);
-    if (g->weight[op] != 1)
-        write_number(out, "weight", g->weight[op]);
-    if (sked_graph_keep(g, op))
-        write_number(out, "keep", 1);
+    for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
+        if (said >> k & 1)
+            write_number(out, sked_i_op_table[k].info.name, value[k]);
     if (sked_i_durations_text(g, op, text) && !text->failed)
         write_text(out, "durations", text->data);
     for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++) {
@@ -706,21 +720,18 @@ static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *text, ske
 
 static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
 {
+    double value[sked_i_edge_attributes];
+    const uint32_t said = sked_i_edge_said(g, e, value);
     sked_i_buffer_text(out, "<edge source=\"");
     write_name(g, g->edge_from[e], out);
     sked_i_buffer_text(out, "\" target=\"");
     write_name(g, g->edge_to[e], out);
-    const bool plain = !g->edge_lag_given[e] && g->edge_bytes[e] == 0 && g->edge_distance[e] == 0;
-    sked_i_buffer_text(out, plain ? "\"/>\n" : "\">");
-    if (plain)
-        return;
-    if (g->edge_lag_given[e])
-        write_number(out, "lag", g->edge_lag[e]);
-    if (g->edge_bytes[e] != 0)
-        write_number(out, "bytes", g->edge_bytes[e]);
-    if (g->edge_distance[e] != 0)
-        write_number(out, "distance", g->edge_distance[e]);
-    sked_i_buffer_text(out, "</edge>\n");
+    sked_i_buffer_text(out, said == 0 ? "\"/>\n" : "\">");
+    for (int k = 0; k < sked_i_edge_attributes; k++)
+        if (said >> k & 1)
+            write_number(out, sked_i_edge_table[k].info.name, value[k]);
+    if (said != 0)
+        sked_i_buffer_text(out, "</edge>\n");
 }
 
 /* XML 1.0 has no way to write most control characters. */

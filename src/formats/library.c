@@ -1,5 +1,6 @@
 /* Op libraries (durations and units by op type) and profiles (durations by op name): docs/formats/library.md.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/json.h"
 #include "formats/trace_profile.h"
@@ -20,6 +21,7 @@ typedef struct entry {
 static const int64_t max_expansion = 1 << 20;
 
 typedef struct library {
+    sked_i_arena arena;
     sked_i_json j;
     const sked_graph *graph;
     sked_i_names types;     /* lower case */
@@ -60,7 +62,7 @@ static const char *lower_case(sked_i_buffer *out, const char *s, size_t size)
 /* Index of a resource, added with `capacity` where it is new; -1 without memory. */
 static int32_t add_resource(library *lib, const char *name, size_t size, double capacity, bool *fresh)
 {
-    if (!SKED_GROW(lib->capacity, lib->capacity_cap, lib->resources.count + 1))
+    if (!SKED_OWN_GROW(&lib->arena, lib->capacity, lib->capacity_cap, lib->resources.count + 1))
         return -1;
     const int32_t i = sked_i_names_add(&lib->resources, name, size, fresh);
     if (i >= 0 && *fresh)
@@ -109,7 +111,7 @@ static void read_units(library *lib, entry *e)
         }
         if (r < 0)
             r = add_resource(lib, j->key, j->key_size, INFINITY, &fresh);
-        if (r < 0 || !SKED_GROW(lib->unit, lib->unit_cap, lib->n_units + 1)) {
+        if (r < 0 || !SKED_OWN_GROW(&lib->arena, lib->unit, lib->unit_cap, lib->n_units + 1)) {
             no_memory(lib);
             return;
         }
@@ -152,7 +154,7 @@ static void read_types(library *lib, const char *place)
     while (sked_i_json_key(j)) {
         const char *name = lower_case(&lib->text, j->key, j->key_size);
         const int32_t i = name ? sked_i_names_add(&lib->types, name, j->key_size, &fresh) : -1;
-        if (i < 0 || !SKED_GROW(lib->entry, lib->entry_cap, lib->types.count)) {
+        if (i < 0 || !SKED_OWN_GROW(&lib->arena, lib->entry, lib->entry_cap, lib->types.count)) {
             no_memory(lib);
             return;
         }
@@ -256,6 +258,7 @@ static sked_status add_ops(library *lib, const int32_t *match, sked_builder *b, 
         const entry *e = &lib->entry[which];
         SKED_TRY(sked_builder_add_op(b, name, sked_graph_op_type(g, i), either(e->duration, g->duration[i]),
                                      NULL, err));
+        SKED_TRY(sked_i_graph_copy_values(g, i, b, i, err));
         SKED_TRY(sked_builder_set_memory(b, i, either(e->memory, g->memory[i]), err));
         SKED_TRY(sked_builder_set_weight(b, i, either(e->weight, g->weight[i]), err));
         SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
@@ -300,9 +303,7 @@ sked_status sked_i_library_parse(const char *name, const char *text, size_t size
     sked_i_names_free(&lib.declared);
     sked_i_names_free(&lib.resources);
     sked_i_buffer_free(&lib.text);
-    free(lib.entry);
-    free(lib.capacity);
-    free(lib.unit);
+    sked_i_arena_free(&lib.arena);
     return st;
 }
 

@@ -26,14 +26,16 @@ enum { RESOURCE_NAME, RESOURCE_CAPACITY };
 static const char *const resource_keys[] = {"name", "capacity"};
 static const sked_i_json_fields resource_fields = {"a resource", resource_keys, 2, true};
 
-enum { OP_NAME, OP_TYPE, OP_DURATION, OP_DURATIONS, OP_DEMAND, OP_KEEP, OP_MEMORY, OP_WEIGHT };
-static const char *const op_keys[] = {"name",   "type", "duration", "durations",
-                                      "demand", "keep", "memory",   "weight"};
-static const sked_i_json_fields op_fields = {"an op", op_keys, 8, true};
+/* The attributes of the table come first, by their number there. */
+#define SKED_X(name, kind, preset, column, meaning) #name,
+enum { OP_NAME = sked_i_op_attributes, OP_TYPE, OP_DURATIONS, OP_DEMAND, OP_FIELDS };
+static const char *const op_keys[] = {SKED_I_OP_ATTRIBUTES(SKED_X) "name", "type", "durations", "demand"};
+static const sked_i_json_fields op_fields = {"an op", op_keys, OP_FIELDS, true};
 
-enum { EDGE_FROM, EDGE_TO, EDGE_LAG, EDGE_BYTES, EDGE_DISTANCE };
-static const char *const edge_keys[] = {"from", "to", "lag", "bytes", "distance"};
-static const sked_i_json_fields edge_fields = {"an edge", edge_keys, 5, true};
+enum { EDGE_FROM = sked_i_edge_attributes, EDGE_TO, EDGE_FIELDS };
+static const char *const edge_keys[] = {SKED_I_EDGE_ATTRIBUTES(SKED_X) "from", "to"};
+static const sked_i_json_fields edge_fields = {"an edge", edge_keys, EDGE_FIELDS, true};
+#undef SKED_X
 
 static bool sniff(const char *text, size_t size)
 {
@@ -109,15 +111,30 @@ static void read_durations(reader *r, int32_t op)
         sked_i_json_seek(j, behind);
 }
 
+static double read_attribute(sked_i_json *j, const sked_attribute_info *a)
+{
+    switch (a->kind) {
+    case SKED_ATTRIBUTE_FLAG:
+        return sked_i_json_bool(j, a->name);
+    case SKED_ATTRIBUTE_COUNT:
+        return (double)sked_i_json_integer(j, a->name, 0, INT32_MAX);
+    case SKED_ATTRIBUTE_REAL:
+        return sked_i_json_null(j) ? a->preset : sked_i_json_number(j, a->name);
+    case SKED_ATTRIBUTE_AMOUNT:
+        break;
+    }
+    return sked_i_json_number(j, a->name);
+}
+
 static void read_op(reader *r)
 {
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
-    double value[OP_WEIGHT + 1] = {0};
+    double value[sked_i_op_attributes];
     int32_t op = 0;
-    bool keep = false;
     r->n_demands = 0;
     r->durations = NULL;
+    sked_i_op_presets(value);
     sked_i_json_enter(j, '{', "an op");
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &op_fields, &seen)) >= 0;) {
@@ -129,25 +146,19 @@ static void read_op(reader *r)
             read_demand(r);
         else if (k == OP_DURATIONS)
             r->durations = sked_i_json_defer(j);
-        else if (k == OP_KEEP)
-            keep = sked_i_json_bool(j, "keep");
         else
-            value[k] = sked_i_json_number(j, op_keys[k]);
+            value[k] = read_attribute(j, &sked_i_op_table[k].info);
     }
     j->token = j->status == SKED_OK ? begin : j->token;
-    if (!SKED_I_JSON_HAS(seen, OP_DURATION))
+    if (!SKED_I_JSON_HAS(seen, sked_i_op_duration))
         sked_i_json_fail(j, "an op without \"duration\"");
     if (j->status != SKED_OK)
         return;
     check(r, sked_builder_add_op(r->b, SKED_I_JSON_HAS(seen, OP_NAME) ? r->name.data : NULL,
-                                 SKED_I_JSON_HAS(seen, OP_TYPE) ? r->type.data : NULL, value[OP_DURATION],
-                                 &op, &r->cause));
-    if (SKED_I_JSON_HAS(seen, OP_MEMORY) && j->status == SKED_OK)
-        check(r, sked_builder_set_memory(r->b, op, value[OP_MEMORY], &r->cause));
-    if (SKED_I_JSON_HAS(seen, OP_WEIGHT) && j->status == SKED_OK)
-        check(r, sked_builder_set_weight(r->b, op, value[OP_WEIGHT], &r->cause));
-    if (keep && j->status == SKED_OK)
-        check(r, sked_builder_set_keep(r->b, op, true, &r->cause));
+                                 SKED_I_JSON_HAS(seen, OP_TYPE) ? r->type.data : NULL,
+                                 value[sked_i_op_duration], &op, &r->cause));
+    if (j->status == SKED_OK)
+        check(r, sked_i_builder_set_values(r->b, op, value, &r->cause));
     if (r->n_demands > 0)
         add_demands(r, op);
     if (r->durations != NULL && j->status == SKED_OK)
@@ -174,47 +185,42 @@ static int32_t read_end(reader *r)
     return j->status == SKED_OK ? (int32_t)index : 0;
 }
 
-static void read_edge_pair(reader *r, sked_edge *edge)
+static void read_edge_pair(reader *r, int32_t end[2])
 {
     sked_i_json *j = &r->j;
     int count = 0;
     sked_i_json_enter(j, '[', "an edge");
     while (sked_i_json_more(j) && count < 2)
-        *(count++ ? &edge->to : &edge->from) = read_end(r);
+        end[count++] = read_end(r);
     if (j->status == SKED_OK && (count < 2 || j->at[-1] != ']'))
         sked_i_json_fail(j, "an edge written as an array has two elements, [from, to]");
 }
 
-static void read_edge_object(reader *r, sked_edge *edge)
+static void read_edge_object(reader *r, int32_t end[2], double *value)
 {
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
     sked_i_json_enter(j, '{', "an edge");
-    for (int k; (k = sked_i_json_field(j, &edge_fields, &seen)) >= 0;) {
-        if (k == EDGE_FROM)
-            edge->from = read_end(r);
-        else if (k == EDGE_TO)
-            edge->to = read_end(r);
-        else if (k == EDGE_BYTES)
-            edge->bytes = sked_i_json_number(j, "bytes");
-        else if (k == EDGE_DISTANCE)
-            edge->distance = (int32_t)sked_i_json_integer(j, "distance", 0, INT32_MAX);
-        else if (!sked_i_json_null(j))
-            edge->lag = sked_i_json_number(j, "lag");
-    }
+    for (int k; (k = sked_i_json_field(j, &edge_fields, &seen)) >= 0;)
+        if (k >= EDGE_FROM)
+            end[k - EDGE_FROM] = read_end(r);
+        else
+            value[k] = read_attribute(j, &sked_i_edge_table[k].info);
     if (j->status == SKED_OK && (!SKED_I_JSON_HAS(seen, EDGE_FROM) || !SKED_I_JSON_HAS(seen, EDGE_TO)))
         sked_i_json_fail(j, "an edge needs both \"from\" and \"to\"");
 }
 
 static void read_edge(reader *r)
 {
-    sked_edge edge = {.lag = NAN};
+    int32_t end[2] = {0};
+    double value[sked_i_edge_attributes];
+    sked_i_edge_presets(value);
     if (sked_i_json_peek(&r->j) == '[')
-        read_edge_pair(r, &edge);
+        read_edge_pair(r, end);
     else
-        read_edge_object(r, &edge);
+        read_edge_object(r, end, value);
     if (r->j.status == SKED_OK)
-        check(r, sked_builder_add_edge(r->b, &edge, &r->cause));
+        check(r, sked_i_builder_add_edge(r->b, end[0], end[1], value, &r->cause));
 }
 
 static void read_section(reader *r, const char *place, const char *what, const char *item,
@@ -282,6 +288,18 @@ static void write_field(sked_i_buffer *out, const char *key, double value)
     sked_i_buffer_number(out, value);
 }
 
+/* ,"name":value */
+static void write_attribute(sked_i_buffer *out, const sked_attribute_info *a, double value)
+{
+    sked_i_buffer_text(out, ",\"");
+    sked_i_buffer_text(out, a->name);
+    sked_i_buffer_text(out, "\":");
+    if (a->kind == SKED_ATTRIBUTE_FLAG)
+        sked_i_buffer_text(out, value != 0 ? "true" : "false");
+    else
+        sked_i_buffer_number(out, value);
+}
+
 static void write_resources(const sked_graph *g, sked_i_buffer *out)
 {
     if (g->n_resources == 0)
@@ -312,6 +330,8 @@ static void write_demand(const sked_graph *g, int32_t op, sked_i_buffer *out)
 
 static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
+    double value[sked_i_op_attributes];
+    const uint32_t said = sked_i_op_said(g, op, value);
     sked_i_buffer_char(out, '{');
     if (g->op_names.count > 0) {
         sked_i_buffer_text(out, "\"name\":");
@@ -329,12 +349,9 @@ static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_durations_write(g, op, out);
     }
     write_demand(g, op, out);
-    if (g->memory[op] != 0)
-        write_field(out, ",\"memory\":", g->memory[op]);
-    if (g->weight[op] != 1)
-        write_field(out, ",\"weight\":", g->weight[op]);
-    if (sked_graph_keep(g, op))
-        sked_i_buffer_text(out, ",\"keep\":true");
+    for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
+        if (said >> k & 1)
+            write_attribute(out, &sked_i_op_table[k].info, value[k]);
     sked_i_buffer_char(out, '}');
 }
 
@@ -348,18 +365,16 @@ static void write_end(const sked_graph *g, int32_t op, sked_i_buffer *out)
 
 static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
 {
-    const bool plain = !g->edge_lag_given[e] && g->edge_bytes[e] == 0 && g->edge_distance[e] == 0;
-    sked_i_buffer_text(out, plain ? "[" : "{\"from\":");
+    double value[sked_i_edge_attributes];
+    const uint32_t said = sked_i_edge_said(g, e, value);
+    sked_i_buffer_text(out, said == 0 ? "[" : "{\"from\":");
     write_end(g, g->edge_from[e], out);
-    sked_i_buffer_text(out, plain ? "," : ",\"to\":");
+    sked_i_buffer_text(out, said == 0 ? "," : ",\"to\":");
     write_end(g, g->edge_to[e], out);
-    if (g->edge_lag_given[e])
-        write_field(out, ",\"lag\":", g->edge_lag[e]);
-    if (g->edge_bytes[e] != 0)
-        write_field(out, ",\"bytes\":", g->edge_bytes[e]);
-    if (g->edge_distance[e] != 0)
-        write_field(out, ",\"distance\":", g->edge_distance[e]);
-    sked_i_buffer_char(out, plain ? ']' : '}');
+    for (int k = 0; k < sked_i_edge_attributes; k++)
+        if (said >> k & 1)
+            write_attribute(out, &sked_i_edge_table[k].info, value[k]);
+    sked_i_buffer_char(out, said == 0 ? ']' : '}');
 }
 
 static sked_status native_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)

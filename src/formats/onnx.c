@@ -4,6 +4,7 @@
  * protobuf-c unpacks without a limit on nesting, copies whole arrays each time a single field is repeated,
  * and spends a hundred bytes on an empty message, so the bytes are walked once before it sees them.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/format.h"
 #include "formats/onnx_devices.h"
@@ -114,6 +115,7 @@ static sked_status unpack(const sked_i_source *source, ProtobufCAllocator *alloc
 enum { GIVEN = -2, UNMADE = -1 }; /* producers that are no node: inputs and weights; nobody */
 
 typedef struct reader {
+    sked_i_arena arena;
     const sked_i_source *source;
     sked_error *err;
     const Onnx__GraphProto *graph;
@@ -329,10 +331,10 @@ static sked_status add_edges(reader *r)
     sked_status st = SKED_OK;
     sked_error *err = r->err;
     const int64_t n = (int64_t)r->graph->n_node;
-    SKED_NEW(r->sources, n);
-    SKED_NEW(r->bytes_from, n);
-    SKED_NEW(r->op_mark, n);
-    SKED_NEW(r->tensor_mark, r->scope.names.count);
+    SKED_OWN(&r->arena, r->sources, n);
+    SKED_OWN(&r->arena, r->bytes_from, n);
+    SKED_OWN(&r->arena, r->op_mark, n);
+    SKED_OWN(&r->arena, r->tensor_mark, r->scope.names.count);
     memset(r->op_mark, 0xff, (size_t)n * sizeof *r->op_mark);
     memset(r->tensor_mark, 0xff, (size_t)r->scope.names.count * sizeof *r->tensor_mark);
     for (int32_t i = 0; i < n; i++) {
@@ -396,9 +398,7 @@ cleanup:
         onnx__model_proto__free_unpacked(model, &allocator);
     sked_builder_destroy(r.b);
     sked_i_buffer_free(&r.text);
-    void *const arrays[] = {r.sources, r.tensor_mark, r.op_mark, r.bytes_from};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 

@@ -131,6 +131,29 @@ sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_
     return SKED_OK;
 }
 
+sked_status sked_i_word_attribute(const sked_i_source *source, const char *at, sked_i_word key, sked_i_word w,
+                                  bool of_edges, double *value, uint32_t *given, sked_error *err)
+{
+    const sked_i_attribute *table = of_edges ? sked_i_edge_table : sked_i_op_table;
+    const int count = of_edges ? (int)sked_i_edge_attributes : (int)sked_i_op_attributes;
+    const int k = sked_i_attribute_number(table, count, key.text, key.size);
+    if (k < 0)
+        return SKED_OK;
+    const char *what = table[k].info.name;
+    int32_t whole = 0;
+    sked_status st;
+    if (given != NULL)
+        *given |= (uint32_t)1 << k;
+    if (table[k].info.kind == SKED_ATTRIBUTE_REAL)
+        return sked_i_word_real(source, at, w, what, &value[k], err);
+    if (table[k].info.kind != SKED_ATTRIBUTE_COUNT)
+        return sked_i_word_amount(source, at, w, what, &value[k], err);
+    st = sked_i_word_int(source, at, w, what, 0, INT32_MAX, &whole, err);
+    if (st == SKED_OK)
+        value[k] = whole;
+    return st;
+}
+
 sked_status sked_i_scan_number(sked_i_scan *s, const char *what, double *out, sked_error *err)
 {
     sked_i_word w;

@@ -58,6 +58,14 @@ SKED_MUST_CHECK sked_status sked_i_word_int(const sked_i_source *source, const c
                                             const char *what, int32_t lo, int32_t hi, int32_t *out,
                                             sked_error *err);
 
+/*
+ * Where `key` is an attribute of ops or edges: w is its value, which goes to value[its number], and its bit
+ * into *given, which may be NULL. Other keys are none of ours: OK.
+ */
+SKED_MUST_CHECK sked_status sked_i_word_attribute(const sked_i_source *source, const char *at,
+                                                  sked_i_word key, sked_i_word w, bool of_edges,
+                                                  double *value, uint32_t *given, sked_error *err);
+
 /* Number of an integer id in a table of ids in decimal: added (-1: no memory), or looked up (-1: none). */
 int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh);
 int32_t sked_i_id_find(const sked_i_names *ids, int64_t id);

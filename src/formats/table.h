@@ -13,5 +13,4 @@
     X(onnx)                 \
     X(gml)                  \
     X(blif)                 \
-    X(aiger)                \
-    X(regal)
+    X(aiger)

@@ -1,5 +1,6 @@
 #include "formats/tasks.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -18,9 +19,7 @@ sked_status sked_i_tasks_init(sked_i_tasks *t, const sked_i_source *source, cons
 void sked_i_tasks_free(sked_i_tasks *t)
 {
     sked_builder_destroy(t->builder);
-    free(t->task);
-    free(t->demand);
-    free(t->link);
+    sked_i_arena_free(&t->arena);
     *t = (sked_i_tasks){0};
 }
 
@@ -40,7 +39,7 @@ sked_status sked_i_tasks_add(sked_i_tasks *t, double duration, const char *at, s
     if (t->count == INT32_MAX - 2)
         return sked_i_source_refuse(t->source, at, SKED_ERR_UNSUPPORTED, err, "more than %d tasks",
                                     (int)t->count);
-    if (!SKED_GROW(t->task, t->task_cap, (int64_t)t->count + 1))
+    if (!SKED_OWN_GROW(&t->arena, t->task, t->task_cap, (int64_t)t->count + 1))
         return sked_i_no_memory(err);
     t->task[t->count++] = (sked_i_task){duration, at};
     return SKED_OK;
@@ -48,7 +47,7 @@ sked_status sked_i_tasks_add(sked_i_tasks *t, double duration, const char *at, s
 
 sked_status sked_i_tasks_add_demand(sked_i_tasks *t, double amount, sked_error *err)
 {
-    if (!SKED_GROW(t->demand, t->demand_cap, t->demands + 1))
+    if (!SKED_OWN_GROW(&t->arena, t->demand, t->demand_cap, t->demands + 1))
         return sked_i_no_memory(err);
     t->demand[t->demands++] = amount;
     return SKED_OK;
@@ -56,7 +55,7 @@ sked_status sked_i_tasks_add_demand(sked_i_tasks *t, double amount, sked_error *
 
 sked_status sked_i_tasks_add_link(sked_i_tasks *t, int32_t from, int32_t to, const char *at, sked_error *err)
 {
-    if (!SKED_GROW(t->link, t->link_cap, t->links + 1))
+    if (!SKED_OWN_GROW(&t->arena, t->link, t->link_cap, t->links + 1))
         return sked_i_no_memory(err);
     t->link[t->links++] = (sked_i_task_link){from, to, at};
     return SKED_OK;

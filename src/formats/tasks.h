@@ -5,6 +5,7 @@
  */
 #ifndef SKED_FORMATS_TASKS_H
 #define SKED_FORMATS_TASKS_H
+#include "base/arena.h"
 #include "formats/scan.h"
 
 typedef struct sked_i_task {
@@ -18,6 +19,7 @@ typedef struct sked_i_task_link {
 } sked_i_task_link;
 
 typedef struct sked_i_tasks {
+    sked_i_arena arena;
     const sked_i_source *source;
     sked_builder *builder;
     int32_t first_id;

@@ -5,6 +5,7 @@
  */
 #include "formats/trace_profile.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static const char *const event_keys[] = {"name", "ph", "ts", "dur", "pid", "tid"
 static const sked_i_json_fields event_fields = {"an event", event_keys, 6, false};
 
 typedef struct trace {
+    sked_i_arena arena;
     sked_i_json *j;
     const sked_graph *graph;
     sample *sample;
@@ -82,7 +84,7 @@ const char *sked_i_trace_find(sked_i_json *j)
 static void rank_ops(trace *t)
 {
     const sked_graph *g = t->graph;
-    t->ranked = sked_i_alloc(g->n_ops, sizeof *t->ranked);
+    t->ranked = sked_i_arena_alloc(&t->arena, g->n_ops, sizeof *t->ranked);
     if (t->ranked == NULL) {
         no_memory(t);
         return;
@@ -129,7 +131,7 @@ static int32_t find_op(trace *t)
 
 static void add_sample(trace *t, int32_t op, double time)
 {
-    if (!SKED_GROW(t->sample, t->sample_cap, t->n_samples + 1))
+    if (!SKED_OWN_GROW(&t->arena, t->sample, t->sample_cap, t->n_samples + 1))
         no_memory(t);
     else
         t->sample[t->n_samples++] = (sample){op, time};
@@ -143,7 +145,7 @@ static void add_mark(trace *t, int32_t op, bool begins)
     const int32_t track =
         t->process.failed ? -1
                           : sked_i_names_add(&t->tracks, t->process.data, (size_t)t->process.size, &fresh);
-    if (track < 0 || !SKED_GROW(t->mark, t->mark_cap, t->n_marks + 1)) {
+    if (track < 0 || !SKED_OWN_GROW(&t->arena, t->mark, t->mark_cap, t->n_marks + 1)) {
         no_memory(t);
         return;
     }
@@ -273,9 +275,7 @@ void sked_i_trace_read(sked_i_json *j, const char *events, const sked_graph *g, 
         match_marks(&t);
     if (j->status == SKED_OK)
         take_medians(&t, duration);
-    free(t.sample);
-    free(t.mark);
-    free(t.ranked);
+    sked_i_arena_free(&t.arena);
     sked_i_names_free(&t.tracks);
     sked_i_buffer_free(&t.name);
     sked_i_buffer_free(&t.phase);

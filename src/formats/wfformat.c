@@ -4,6 +4,7 @@
  * The file is walked several times in memory: who the tasks are, then how they hang together (they name
  * each other in any order), then what their execution cost.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/wfformat_machine.h"
 
@@ -67,6 +68,7 @@ typedef struct dependency {
 } dependency;
 
 typedef struct reader {
+    sked_i_arena arena;
     sked_i_json j;
     sked_builder *b;
     sked_error cause;
@@ -141,7 +143,7 @@ static void read_identity(reader *r)
                          sked_i_quote(id->data, (size_t)id->size, quoted, sizeof quoted));
         return;
     }
-    if (i < 0 || !SKED_GROW(r->task, r->task_cap, (int64_t)i + 2)) {
+    if (i < 0 || !SKED_OWN_GROW(&r->arena, r->task, r->task_cap, (int64_t)i + 2)) {
         no_memory(r);
         return;
     }
@@ -159,7 +161,7 @@ static int32_t find_file(reader *r, const sked_i_buffer *name)
 {
     bool fresh = false;
     const int32_t i = sked_i_names_add(&r->files, name->data, (size_t)name->size, &fresh);
-    if (i < 0 || !SKED_GROW(r->file, r->file_cap, r->files.count)) {
+    if (i < 0 || !SKED_OWN_GROW(&r->arena, r->file, r->file_cap, r->files.count)) {
         no_memory(r);
         return -1;
     }
@@ -173,7 +175,7 @@ static void use_file(reader *r, int32_t file, bool reads)
     if (!reads) {
         if (r->file[file].producer < 0)
             r->file[file].producer = r->current;
-    } else if (SKED_GROW(r->input, r->input_cap, r->n_inputs + 1)) {
+    } else if (SKED_OWN_GROW(&r->arena, r->input, r->input_cap, r->n_inputs + 1)) {
         r->input[r->n_inputs++] = file;
     } else {
         no_memory(r);
@@ -242,7 +244,7 @@ static void read_neighbours(reader *r, bool parents)
         if (other < 0) {
             sked_i_json_fail(j, "no task has the id '%s'",
                              sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
-        } else if (!SKED_GROW(r->link, r->link_cap, r->n_links + 1)) {
+        } else if (!SKED_OWN_GROW(&r->arena, r->link, r->link_cap, r->n_links + 1)) {
             no_memory(r);
         } else {
             r->link[r->n_links++] =
@@ -508,10 +510,7 @@ static void free_reader(reader *r)
     sked_i_buffer_free(&r->text);
     sked_i_buffer_free(&r->name);
     sked_i_buffer_free(&r->title);
-    free(r->task);
-    free(r->file);
-    free(r->input);
-    free(r->link);
+    sked_i_arena_free(&r->arena);
 }
 
 static sked_status wfformat_read(const sked_i_source *source, sked_graph **out, sked_error *err)

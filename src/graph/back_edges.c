@@ -58,12 +58,7 @@ sked_status sked_graph_looped(const sked_graph *g, const sked_back_edges *draw, 
     if (draw->count > 0 && g->n_ops == 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "a graph without ops has no room for back edges");
     SKED_TRY(sked_builder_create(&b, err));
-    SKED_TRY(sked_i_graph_copy_begin(g, b, err));
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        SKED_TRY(sked_i_graph_copy_op(g, i, g->duration[i], b, err));
-        SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
-    }
-    SKED_TRY(sked_i_graph_copy_edges(g, b, err));
+    SKED_TRY(sked_i_graph_copy(g, NULL, b, err));
     SKED_TRY(draw_edges(g, draw, b, err));
     SKED_TRY(sked_builder_finish(b, out, err));
 cleanup:

@@ -35,14 +35,15 @@ sked_status sked_i_closure_create(const sked_graph *g, int64_t max_bytes, sked_i
     SKED_NEW0(c, 1);
     c->n = (int32_t)n;
     c->words = words;
-    SKED_NEW0(c->bits, n * words);
-    SKED_NEW0(c->redundant, g->n_edges);
+    SKED_OWN0(&c->arena, c->bits, n * words);
+    SKED_OWN0(&c->arena, c->redundant, g->n_edges);
+    SKED_OWN(&c->arena, c->position, n);
+    SKED_OWN(&c->arena, c->order, n);
     SKED_NEW(rows, n * SWEEP_WORDS);
     SKED_TRY(sked_i_relation_dag_create(g, &d, err));
     fill_blocks(&d, c, rows);
-    c->position = d.position;
-    c->order = d.order;
-    d.position = d.order = NULL;
+    memcpy(c->position, d.position, (size_t)n * sizeof *c->position);
+    memcpy(c->order, d.order, (size_t)n * sizeof *c->order);
     *out = c;
     c = NULL;
 cleanup:
@@ -54,21 +55,9 @@ cleanup:
 
 void sked_i_closure_destroy(sked_i_closure *c)
 {
-    if (c == NULL)
-        return;
-    free(c->bits);
-    free(c->position);
-    free(c->order);
-    free(c->redundant);
+    if (c != NULL)
+        sked_i_arena_free(&c->arena);
     free(c);
-}
-
-int64_t sked_i_closure_pairs(const sked_i_closure *c)
-{
-    int64_t pairs = 0;
-    for (int64_t w = 0; w < c->n * c->words; w++)
-        pairs += __builtin_popcountll(c->bits[w]);
-    return pairs;
 }
 
 bool sked_i_relations_fill(const sked_graph *g, const sked_i_closure *c, const sked_i_limit *limit,

@@ -29,23 +29,21 @@ static void count_ops(const sked_graph *g, sked_graph_info *info)
 static sked_status measure_levels(const sked_graph *g, sked_graph_info *info, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int32_t *level = NULL, *size = NULL;
-    double *head = NULL;
-    SKED_NEW(head, g->n_ops);
+    sked_i_arena own = {0};
+    int32_t *level, *size;
+    double *head;
+    SKED_OWN(&own, head, g->n_ops);
     sked_i_heads(g, head);
     info->critical_path = sked_i_critical_path(g, head);
-    free(head);
-    head = NULL;
-    SKED_NEW(level, g->n_ops);
+    sked_i_arena_drop(&own, head);
+    SKED_OWN(&own, level, g->n_ops);
     info->depth = sked_i_levels(g, level);
-    SKED_NEW0(size, info->depth);
+    SKED_OWN0(&own, size, info->depth);
     for (int32_t i = 0; i < g->n_ops; i++)
         if (++size[level[i]] > info->width)
             info->width = size[level[i]];
 cleanup:
-    free(head);
-    free(level);
-    free(size);
+    sked_i_arena_free(&own);
     return st;
 }
 

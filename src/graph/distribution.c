@@ -141,11 +141,6 @@ static int find_kind(const char *text, size_t size)
     return -1;
 }
 
-const sked_distribution_info *sked_distribution_find(const char *name)
-{
-    return sked_distribution_at(find_kind(name, strlen(name)));
-}
-
 static sked_status unknown(const char *what, const char *text, sked_error *err)
 {
     const char *names[N_KINDS];

@@ -30,14 +30,6 @@ const sked_family_info *sked_family_at(int i)
     return i >= 0 && i < COUNT_OF(families) ? &families[i]->info : NULL;
 }
 
-const sked_family_info *sked_family_find(const char *name)
-{
-    for (int i = 0; i < COUNT_OF(families); i++)
-        if (strcmp(families[i]->info.name, name) == 0)
-            return &families[i]->info;
-    return NULL;
-}
-
 void sked_generate_options_init_sized(sked_generate_options *opt, size_t size)
 {
     const sked_generate_options preset = {.nodes = 100};
@@ -48,8 +40,8 @@ void sked_generate_options_init_sized(sked_generate_options *opt, size_t size)
 
 void sked_i_draft_edge(sked_i_draft *p, int32_t from, int32_t to)
 {
-    if (p->failed || !SKED_GROW(p->from, p->from_cap, p->n_edges + 1) ||
-        !SKED_GROW(p->to, p->to_cap, p->n_edges + 1)) {
+    if (p->failed || !SKED_OWN_GROW(&p->arena, p->from, p->from_cap, p->n_edges + 1) ||
+        !SKED_OWN_GROW(&p->arena, p->to, p->to_cap, p->n_edges + 1)) {
         p->failed = true;
         return;
     }
@@ -59,7 +51,7 @@ void sked_i_draft_edge(sked_i_draft *p, int32_t from, int32_t to)
 
 void sked_i_draft_carried(sked_i_draft *p, int32_t from, int32_t to, int32_t distance)
 {
-    if (p->failed || !SKED_GROW(p->distance, p->distance_cap, p->n_edges + 1)) {
+    if (p->failed || !SKED_OWN_GROW(&p->arena, p->distance, p->distance_cap, p->n_edges + 1)) {
         p->failed = true;
         return;
     }
@@ -73,16 +65,9 @@ sked_status sked_i_draft_reserve(sked_i_draft *p, double edges, const char *caus
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s gives about %.3g edges, the limit is %.3g", cause,
                            edges, SKED_I_MOST_EDGES);
     const int64_t n = (int64_t)edges;
-    return SKED_GROW(p->from, p->from_cap, n) && SKED_GROW(p->to, p->to_cap, n) ? SKED_OK
-                                                                                : sked_i_no_memory(err);
-}
-
-static void clear_plan(sked_i_draft *p)
-{
-    free(p->kind);
-    free(p->from);
-    free(p->to);
-    free(p->distance);
+    return SKED_OWN_GROW(&p->arena, p->from, p->from_cap, n) && SKED_OWN_GROW(&p->arena, p->to, p->to_cap, n)
+               ? SKED_OK
+               : sked_i_no_memory(err);
 }
 
 /*
@@ -92,12 +77,12 @@ static void clear_plan(sked_i_draft *p)
 static sked_status sort_plan(sked_i_draft *p, int64_t **rows, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int64_t *ptr = NULL;
-    int32_t *to = NULL, *distance = NULL;
-    SKED_NEW0(ptr, (int64_t)p->n + 1);
-    SKED_NEW(to, p->n_edges);
+    int64_t *ptr;
+    int32_t *to, *distance = NULL;
+    SKED_OWN0(&p->arena, ptr, (int64_t)p->n + 1);
+    SKED_OWN(&p->arena, to, p->n_edges);
     if (p->distance != NULL)
-        SKED_NEW(distance, p->n_edges);
+        SKED_OWN(&p->arena, distance, p->n_edges);
     for (int64_t e = 0; e < p->n_edges; e++)
         ptr[p->from[e] + 1]++;
     for (int32_t i = 0; i < p->n; i++)
@@ -110,18 +95,14 @@ static sked_status sort_plan(sked_i_draft *p, int64_t **rows, sked_error *err)
     }
     memmove(ptr + 1, ptr, (size_t)p->n * sizeof *ptr);
     ptr[0] = 0;
-    free(p->from);
-    free(p->to);
-    free(p->distance);
+    sked_i_arena_drop(&p->arena, p->from);
+    sked_i_arena_drop(&p->arena, p->to);
+    sked_i_arena_drop(&p->arena, p->distance);
     p->from = NULL;
     p->to = to;
     p->distance = distance;
     *rows = ptr;
-    return SKED_OK;
 cleanup:
-    free(ptr);
-    free(to);
-    free(distance);
     return st;
 }
 
@@ -316,26 +297,19 @@ static sked_status build(sked_i_draft *p, columns *c, const char *name, sked_gra
     sked_status st = SKED_OK;
     sked_builder *b = NULL;
     int64_t *ptr = NULL;
-    int32_t *seen = NULL;
+    int32_t *seen;
     SKED_TRY(sort_plan(p, &ptr, err));
-    SKED_NEW(seen, p->n);
+    SKED_OWN(&p->arena, seen, p->n);
     drop_twins(p, ptr, seen);
-    free(seen);
-    seen = NULL;
+    sked_i_arena_drop(&p->arena, seen);
     SKED_TRY(sked_builder_create(&b, err));
     SKED_TRY(sked_builder_set_name(b, name, err));
     SKED_TRY(sked_i_builder_reserve(b, p->n, p->n_edges, err));
     SKED_TRY(add_ops(p, c, b, err));
     SKED_TRY(add_edges(p, ptr, c, b, err));
-    clear_plan(p); /* before finish, which needs the room */
-    p->kind = NULL;
-    p->from = p->to = p->distance = NULL;
-    free(ptr);
-    ptr = NULL;
+    sked_i_arena_free(&p->arena); /* before finish, which needs the room */
     SKED_TRY(sked_builder_finish(b, out, err));
 cleanup:
-    free(ptr);
-    free(seen);
     sked_builder_destroy(b);
     return st;
 }
@@ -387,7 +361,7 @@ static sked_status generate_once(const sked_i_family *f, const sked_generate_opt
     snprintf(text, sizeof text, "%s-%d-%llu", f->info.name, (int)plan.n, (unsigned long long)name);
     SKED_TRY(build(&plan, &c, text, out, err));
 cleanup:
-    clear_plan(&plan);
+    sked_i_arena_free(&plan.arena);
     return st;
 }
 

@@ -4,6 +4,7 @@
  */
 #ifndef SKED_GRAPH_GENERATE_H
 #define SKED_GRAPH_GENERATE_H
+#include "base/arena.h"
 #include "base/rng.h"
 #include "base/status.h"
 
@@ -25,6 +26,7 @@ typedef struct sked_i_draft_pool {
 } sked_i_draft_pool;
 
 typedef struct sked_i_draft {
+    sked_i_arena arena; /* has kind and the edges */
     /* given to the family */
     int32_t nodes;       /* ops asked for, >= 1 */
     const double *value; /* its options, in table order */

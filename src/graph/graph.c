@@ -6,25 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void sked_graph_destroy(sked_graph *g)
-{
-    if (g == NULL)
-        return;
-    void *const owned[] = {
-        g->name,           g->duration,        g->memory,        g->weight,   g->type,       g->capacity,
-        g->demand_ptr,     g->demand_resource, g->demand_amount, g->user_ptr, g->user_op,    g->user_amount,
-        g->succ_ptr,       g->edge_from,       g->edge_to,       g->edge_lag, g->edge_bytes, g->edge_distance,
-        g->edge_lag_given, g->pred_ptr,        g->pred_edge,     g->pred_op,  g->topo,       g->keep,
-        g->on_ptr,         g->on_name,         g->on_duration};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
-    sked_i_names_free(&g->op_names);
-    sked_i_names_free(&g->type_names);
-    sked_i_names_free(&g->resource_names);
-    sked_i_names_free(&g->on_names);
-    free(g);
-}
-
 const char *sked_graph_name(const sked_graph *g)
 {
     return g->name ? g->name : "";
@@ -175,10 +156,8 @@ static bool same_ops(const sked_graph *a, const sked_graph *b)
 {
     for (int32_t i = 0; i < a->n_ops; i++) {
         const char *s = sked_graph_op_type(a, i), *t = sked_graph_op_type(b, i);
-        if ((s == NULL) != (t == NULL) || (s && strcmp(s, t) != 0))
-            return false;
-        if (a->duration[i] != b->duration[i] || a->memory[i] != b->memory[i] ||
-            a->weight[i] != b->weight[i] || a->demand_ptr[i + 1] != b->demand_ptr[i + 1])
+        if ((s == NULL) != (t == NULL) || (s && strcmp(s, t) != 0) ||
+            a->demand_ptr[i + 1] != b->demand_ptr[i + 1])
             return false;
     }
     for (int64_t k = 0; k < a->demand_ptr[a->n_ops]; k++)
@@ -188,12 +167,11 @@ static bool same_ops(const sked_graph *a, const sked_graph *b)
 }
 
 /* Names may have come in another order: each of a's is looked up in b. */
-static bool same_placement(const sked_graph *a, const sked_graph *b)
+static bool same_durations(const sked_graph *a, const sked_graph *b)
 {
     for (int32_t i = 0; i < a->n_ops; i++) {
         const int64_t count = a->on_ptr ? a->on_ptr[i + 1] - a->on_ptr[i] : 0;
-        if (sked_graph_keep(a, i) != sked_graph_keep(b, i) ||
-            count != (b->on_ptr ? b->on_ptr[i + 1] - b->on_ptr[i] : 0))
+        if (count != (b->on_ptr ? b->on_ptr[i + 1] - b->on_ptr[i] : 0))
             return false;
         for (int64_t k = 0; k < count; k++)
             if (sked_graph_duration_on(b, i, sked_i_names_at(&a->on_names, a->on_name[a->on_ptr[i] + k])) !=
@@ -203,27 +181,57 @@ static bool same_placement(const sked_graph *a, const sked_graph *b)
     return true;
 }
 
+/* A lag is the same whether it was given or follows. */
+static bool same_column(const sked_graph *a, const sked_graph *b, const sked_i_attribute *attribute)
+{
+    const void *x = *sked_i_column(a, attribute), *y = *sked_i_column(b, attribute);
+    const int64_t count = attribute->info.of_edges ? a->n_edges : a->n_ops;
+    for (int64_t i = 0; i < count && (x != NULL || y != NULL); i++)
+        if (!sked_i_attribute_same(sked_i_attribute_at(x, attribute, i),
+                                   sked_i_attribute_at(y, attribute, i)))
+            return false;
+    return true;
+}
+
+static bool same_numbers(const sked_graph *a, const sked_graph *b)
+{
+    for (int k = 0; k < sked_i_op_attributes; k++)
+        if (!same_column(a, b, &sked_i_op_table[k]))
+            return false;
+    for (int k = 0; k < sked_i_edge_attributes; k++)
+        if (!same_column(a, b, &sked_i_edge_table[k]))
+            return false;
+    return true;
+}
+
 bool sked_graph_equal(const sked_graph *a, const sked_graph *b)
 {
     if (a->n_ops != b->n_ops || a->n_edges != b->n_edges || a->n_resources != b->n_resources ||
         strcmp(sked_graph_name(a), sked_graph_name(b)) != 0 || !same_names(a, b) || !same_ops(a, b) ||
-        !same_placement(a, b))
+        !same_durations(a, b))
         return false;
     for (int32_t r = 0; r < a->n_resources; r++)
         if (a->capacity[r] != b->capacity[r] ||
             strcmp(sked_graph_resource_name(a, r), sked_graph_resource_name(b, r)) != 0)
             return false;
     for (int64_t e = 0; e < a->n_edges; e++)
-        if (a->edge_from[e] != b->edge_from[e] || a->edge_to[e] != b->edge_to[e] ||
-            a->edge_lag[e] != b->edge_lag[e] || a->edge_bytes[e] != b->edge_bytes[e] ||
-            a->edge_distance[e] != b->edge_distance[e])
+        if (a->edge_from[e] != b->edge_from[e] || a->edge_to[e] != b->edge_to[e])
             return false;
-    return true;
+    return same_numbers(a, b);
+}
+
+sked_status sked_i_graph_copy_values(const sked_graph *g, int32_t op, sked_builder *b, int32_t to,
+                                     sked_error *err)
+{
+    double value[sked_i_op_attributes];
+    for (int k = 0; k < sked_i_op_attributes; k++)
+        value[k] = sked_i_attribute_get(g, &sked_i_op_table[k], op);
+    return sked_i_builder_set_values(b, to, value, err);
 }
 
 sked_status sked_i_graph_copy_placement(const sked_graph *g, int32_t op, sked_builder *b, sked_error *err)
 {
-    sked_status st = sked_builder_set_keep(b, sked_builder_op_count(b) - 1, sked_graph_keep(g, op), err);
+    sked_status st = SKED_OK;
     for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1] && st == SKED_OK; k++)
         st = sked_builder_add_duration(b, sked_builder_op_count(b) - 1,
                                        sked_i_names_at(&g->on_names, g->on_name[k]), g->on_duration[k], err);
@@ -245,8 +253,7 @@ sked_status sked_i_graph_copy_op(const sked_graph *g, int32_t op, double duratio
     sked_status st = SKED_OK;
     int32_t id = 0;
     SKED_TRY(sked_builder_add_op(b, name, sked_graph_op_type(g, op), duration, &id, err));
-    SKED_TRY(sked_builder_set_memory(b, id, g->memory[op], err));
-    SKED_TRY(sked_builder_set_weight(b, id, g->weight[op], err));
+    SKED_TRY(sked_i_graph_copy_values(g, op, b, id, err));
     for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++)
         SKED_TRY(sked_builder_add_demand(b, id, g->demand_resource[k], g->demand_amount[k], err));
 cleanup:
@@ -257,12 +264,24 @@ sked_status sked_i_graph_copy_edges(const sked_graph *g, sked_builder *b, sked_e
 {
     sked_status st = SKED_OK;
     for (int64_t e = 0; e < g->n_edges && st == SKED_OK; e++) {
-        sked_edge edge;
-        sked_graph_edge(g, e, &edge);
-        if (!g->edge_lag_given[e])
-            edge.lag = NAN;
-        st = sked_builder_add_edge(b, &edge, err);
+        double value[sked_i_edge_attributes];
+        for (int k = 0; k < sked_i_edge_attributes; k++)
+            value[k] = sked_i_attribute_get(g, &sked_i_edge_table[k], e);
+        st = sked_i_builder_add_edge(b, g->edge_from[e], g->edge_to[e], value, err);
     }
+    return st;
+}
+
+sked_status sked_i_graph_copy(const sked_graph *g, const double *duration, sked_builder *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_i_graph_copy_begin(g, b, err));
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        SKED_TRY(sked_i_graph_copy_op(g, i, duration != NULL ? duration[i] : g->duration[i], b, err));
+        SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
+    }
+    SKED_TRY(sked_i_graph_copy_edges(g, b, err));
+cleanup:
     return st;
 }
 
@@ -272,12 +291,7 @@ sked_status sked_i_graph_with_durations(const sked_graph *g, const double *durat
     sked_builder *b = NULL;
     sked_status st = SKED_OK;
     SKED_TRY(sked_builder_create(&b, err));
-    SKED_TRY(sked_i_graph_copy_begin(g, b, err));
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        SKED_TRY(sked_i_graph_copy_op(g, i, duration[i], b, err));
-        SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
-    }
-    SKED_TRY(sked_i_graph_copy_edges(g, b, err));
+    SKED_TRY(sked_i_graph_copy(g, duration, b, err));
     SKED_TRY(sked_builder_finish(b, out, err));
 cleanup:
     sked_builder_destroy(b);

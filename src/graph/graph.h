@@ -7,10 +7,9 @@
  */
 #ifndef SKED_GRAPH_GRAPH_H
 #define SKED_GRAPH_GRAPH_H
+#include "base/arena.h"
 #include "base/hash.h"
-#include "base/status.h"
-
-#include <math.h>
+#include "graph/attributes.h"
 
 /* Open addressing table from names to indices; names live in a pool owned by someone else. */
 typedef struct sked_i_names {
@@ -25,18 +24,21 @@ typedef struct sked_i_names {
 } sked_i_names;
 
 struct sked_graph {
+    sked_i_arena arena; /* has all arrays */
     char *name;
     int32_t n_ops, n_resources, n_types;
     int64_t n_edges, n_carried; /* carried: edges of distance > 0 */
 
-    double *duration, *memory, *weight; /* [n_ops] */
-    int32_t *type;                      /* [n_ops], -1: untyped */
-    uint8_t *keep;                      /* [n_ops] 1: the value stays to the end; NULL: none does */
-    int64_t *on_ptr;                    /* [n_ops + 1] durations by device; NULL: there are none */
-    int32_t *on_name;                   /* index in on_names, each at most once within an op */
-    double *on_duration;                /* INFINITY: cannot run there */
-    sked_i_names on_names;              /* names of devices and device types */
-    sked_i_names op_names;              /* count 0: every op is called by its index */
+/* [n_ops] of each attribute of ops, duration, memory, ...; NULL: all are the preset */
+#define SKED_X(name, kind, preset, column, meaning) SKED_I_TYPE_##kind *name;
+    SKED_I_OP_ATTRIBUTES(SKED_X)
+#undef SKED_X
+    int32_t *type;         /* [n_ops], -1: untyped */
+    int64_t *on_ptr;       /* [n_ops + 1] durations by device; NULL: there are none */
+    int32_t *on_name;      /* index in on_names, each at most once within an op */
+    double *on_duration;   /* INFINITY: cannot run there */
+    sked_i_names on_names; /* names of devices and device types */
+    sked_i_names op_names; /* count 0: every op is called by its index */
     sked_i_names type_names, resource_names;
     double *capacity; /* [n_resources], INFINITY: unlimited */
 
@@ -49,8 +51,10 @@ struct sked_graph {
 
     int64_t *succ_ptr;            /* [n_ops + 1] */
     int32_t *edge_from, *edge_to; /* [n_edges] */
-    double *edge_lag, *edge_bytes;
-    int32_t *edge_distance;
+/* [n_edges] of each attribute of edges, edge_lag, edge_bytes, ... */
+#define SKED_X(name, kind, preset, column, meaning) SKED_I_TYPE_##kind *edge_##name;
+    SKED_I_EDGE_ATTRIBUTES(SKED_X)
+#undef SKED_X
     uint8_t *edge_lag_given; /* 0: the lag is the duration of `from` and follows it */
     int64_t *pred_ptr;       /* [n_ops + 1] */
     int64_t *pred_edge;      /* [n_edges] */
@@ -86,12 +90,18 @@ SKED_MUST_CHECK sked_status sked_i_graph_with_durations(const sked_graph *g, con
 
 /* Begins a copy of g in an empty builder: its name and resources. */
 SKED_MUST_CHECK sked_status sked_i_graph_copy_begin(const sked_graph *g, sked_builder *b, sked_error *err);
-/* Adds an op of g with another duration, all else as it is; its durations by device and keep come after. */
+/* Adds an op of g with another duration, all else as it is; its durations by device come after. */
 SKED_MUST_CHECK sked_status sked_i_graph_copy_op(const sked_graph *g, int32_t op, double duration,
                                                  sked_builder *b, sked_error *err);
-/* The durations by device and keep of an op go to the last op of a builder as they are. */
+/* The attributes of an op but its duration go to an op of a builder. */
+SKED_MUST_CHECK sked_status sked_i_graph_copy_values(const sked_graph *g, int32_t op, sked_builder *b,
+                                                     int32_t to, sked_error *err);
+/* The durations by device of an op go to the last op of a builder as they are. */
 SKED_MUST_CHECK sked_status sked_i_graph_copy_placement(const sked_graph *g, int32_t op, sked_builder *b,
                                                         sked_error *err);
+/* A whole copy of g in an empty builder. duration [n_ops], NULL: g's own. */
+SKED_MUST_CHECK sked_status sked_i_graph_copy(const sked_graph *g, const double *duration, sked_builder *b,
+                                              sked_error *err);
 /* Adds g's edges to a builder that has its ops; lags that were not given follow the new durations. */
 SKED_MUST_CHECK sked_status sked_i_graph_copy_edges(const sked_graph *g, sked_builder *b, sked_error *err);
 

@@ -5,6 +5,7 @@
  * successor already reached through an earlier one is redundant and adds nothing, so the work is that of the
  * reduced graph. Blocks run in ascending order; an edge into an earlier block is already decided.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "graph/sweep.h"
 
@@ -27,11 +28,11 @@ sked_status sked_i_relation_dag_create(const sked_graph *g, sked_i_relation_dag 
     sked_status st = SKED_OK;
     const int32_t n = g->n_ops;
     sked_i_relation_dag d = {.n = n};
-    SKED_NEW(d.position, n);
-    SKED_NEW(d.order, n);
-    SKED_NEW0(d.ptr, (int64_t)n + 1);
-    SKED_NEW(d.to, g->n_edges - g->n_carried);
-    SKED_NEW(d.edge, g->n_edges - g->n_carried);
+    SKED_OWN(&d.arena, d.position, n);
+    SKED_OWN(&d.arena, d.order, n);
+    SKED_OWN0(&d.arena, d.ptr, (int64_t)n + 1);
+    SKED_OWN(&d.arena, d.to, g->n_edges - g->n_carried);
+    SKED_OWN(&d.arena, d.edge, g->n_edges - g->n_carried);
     find_positions(g, d.position, d.order);
     for (int64_t e = 0; e < g->n_edges; e++)
         d.ptr[d.position[g->edge_from[e]] + 1] += g->edge_distance[e] == 0;
@@ -58,11 +59,7 @@ cleanup:
 
 void sked_i_relation_dag_clear(sked_i_relation_dag *d)
 {
-    free(d->position);
-    free(d->order);
-    free(d->ptr);
-    free(d->to);
-    free(d->edge);
+    sked_i_arena_free(&d->arena);
     *d = (sked_i_relation_dag){0};
 }
 
@@ -176,29 +173,25 @@ static sked_status make_plan(const sked_graph *g, block_plan *plan, sked_error *
 {
     sked_status st = SKED_OK;
     const int64_t n = g->n_ops;
-    int32_t *position = NULL, *order = NULL, *level = NULL, *seen = NULL;
-    int64_t *before = NULL;
+    sked_i_arena own = {0};
+    int32_t *position, *order, *level, *seen;
+    int64_t *before;
     SKED_NEW(plan->first, n / plan->columns + 1);
-    SKED_NEW(position, n);
-    SKED_NEW(order, n);
-    SKED_NEW(level, n);
-    SKED_NEW(seen, n);
+    SKED_OWN(&own, position, n);
+    SKED_OWN(&own, order, n);
+    SKED_OWN(&own, level, n);
+    SKED_OWN(&own, seen, n);
     find_positions(g, position, order);
     sked_i_levels(g, level);
     find_candidates(g, position, level, seen, plan);
-    free(seen);
-    seen = NULL;
-    SKED_NEW(before, n + 1);
+    sked_i_arena_drop(&own, seen);
+    SKED_OWN(&own, before, n + 1);
     before[0] = 0;
     for (int64_t p = 0; p < n; p++)
         before[p + 1] = before[p] + g->succ_ptr[order[p] + 1] - g->succ_ptr[order[p]];
     count_work(g, before, plan);
 cleanup:
-    free(position);
-    free(order);
-    free(level);
-    free(seen);
-    free(before);
+    sked_i_arena_free(&own);
     return st;
 }
 

@@ -7,6 +7,7 @@
  */
 #ifndef SKED_GRAPH_RELATIONS_H
 #define SKED_GRAPH_RELATIONS_H
+#include "base/arena.h"
 #include "base/clock.h"
 #include "graph/graph.h"
 
@@ -17,6 +18,7 @@
 
 /* The edges of distance 0 between topological positions. */
 typedef struct sked_i_relation_dag {
+    sked_i_arena arena;
     int32_t n;
     int32_t *position; /* [n] of each op */
     int32_t *order;    /* [n] op at each position */
@@ -30,6 +32,7 @@ void sked_i_relation_dag_clear(sked_i_relation_dag *d);
 
 /* Who reaches whom. Bit k of an op's row is set when a path leads from it to op order[k]. */
 typedef struct sked_i_closure {
+    sked_i_arena arena;
     int32_t n;
     int64_t words;      /* 64-bit words of a row */
     uint64_t *bits;     /* row of the op at position p: bits + p * words */
@@ -54,7 +57,6 @@ static inline bool sked_i_closure_has(const sked_i_closure *c, int32_t i, int32_
 {
     return sked_i_closure_row(c, i)[c->position[j] >> 6] >> (c->position[j] & 63) & 1;
 }
-int64_t sked_i_closure_pairs(const sked_i_closure *c);
 
 /*
  * What op j is to op i. Every pair of different ops has exactly one of the seven relations; the reverse

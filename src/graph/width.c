@@ -2,12 +2,14 @@
  * Width of a graph by Dilworth's theorem: n minus a largest matching between ops and the ops they reach.
  * Hopcroft and Karp's phases, with layers as bit sets so that a whole word of edges is looked at in one step.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "graph/relations.h"
 
 #include <string.h>
 
 typedef struct matching {
+    sked_i_arena arena;
     const sked_i_closure *c;
     int32_t *left, *right;     /* [n] partner of each op as start and as end of a pair, -1: none */
     uint64_t *layer;           /* [layers][words] ends first reached after 1, 2, ... steps */
@@ -34,8 +36,10 @@ static void pair_up(matching *m, int32_t start, int32_t end)
 static bool grow_layers(matching *m)
 {
     const int64_t need = (int64_t)m->layers + 1;
-    return SKED_GROW(m->layer, m->layer_cap, need * m->c->words) && SKED_GROW(m->path, m->path_cap, need) &&
-           SKED_GROW(m->taken, m->taken_cap, need) && SKED_GROW(m->cursor, m->cursor_cap, need);
+    return SKED_OWN_GROW(&m->arena, m->layer, m->layer_cap, need * m->c->words) &&
+           SKED_OWN_GROW(&m->arena, m->path, m->path_cap, need) &&
+           SKED_OWN_GROW(&m->arena, m->taken, m->taken_cap, need) &&
+           SKED_OWN_GROW(&m->arena, m->cursor, m->cursor_cap, need);
 }
 
 /* Ends that the frontier reaches for the first time; true when one of them is single: then only those stay.
@@ -143,12 +147,12 @@ sked_status sked_i_graph_width(const sked_i_closure *c, int32_t *width, sked_err
     sked_status st = SKED_OK;
     matching m = {.c = c};
     bool found = true;
-    SKED_NEW(m.left, c->n);
-    SKED_NEW(m.right, c->n);
-    SKED_NEW(m.frontier, c->n);
-    SKED_NEW(m.next, c->n);
-    SKED_NEW(m.unseen, c->words);
-    SKED_NEW(m.single, c->words);
+    SKED_OWN(&m.arena, m.left, c->n);
+    SKED_OWN(&m.arena, m.right, c->n);
+    SKED_OWN(&m.arena, m.frontier, c->n);
+    SKED_OWN(&m.arena, m.next, c->n);
+    SKED_OWN(&m.arena, m.unseen, c->words);
+    SKED_OWN(&m.arena, m.single, c->words);
     memset(m.single, 0xff, (size_t)c->words * sizeof *m.single);
     for (int32_t i = 0; i < c->n; i++)
         m.left[i] = m.right[i] = -1;
@@ -163,15 +167,6 @@ sked_status sked_i_graph_width(const sked_i_closure *c, int32_t *width, sked_err
     }
     *width = c->n - pairs;
 cleanup:
-    free(m.left);
-    free(m.right);
-    free(m.frontier);
-    free(m.next);
-    free(m.unseen);
-    free(m.single);
-    free(m.layer);
-    free(m.path);
-    free(m.taken);
-    free(m.cursor);
+    sked_i_arena_free(&m.arena);
     return st;
 }

@@ -6,11 +6,9 @@
  * start, beside the member before it: a proof ends the run early. A member that keeps its state goes on from
  * there in its second turn.
  */
-#include "base/thread.h"
 #include "form/shop.h"
-#include "method/method.h"
+#include "method/hands.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 typedef struct member {
@@ -43,11 +41,6 @@ static const member for_large_shops[] = {
     {"exact", NULL, 0.5, true},
     {"search", NULL, 1, false},
 };
-/* Transfers between devices, many ops: the relaxation moves all ops at once, search goes on from there. */
-static const member for_transfers[] = {
-    {"list", NULL, 0, false}, {"list", "scheme=serial", 0, false}, {"list", "direction=backward", 0, false},
-    {"heft", NULL, 0, false}, {"gaus", NULL, 0.5, false},          {"search", NULL, 1, false},
-};
 /* Unequal devices: exact proves many small problems within moments, and finds what annealing misses. */
 static const member for_machines[] = {
     {"list", NULL, 0, false},
@@ -72,10 +65,10 @@ static const member for_shape[] = {{"list", NULL, 0, false},
                                    {"exact", NULL, 1, true}};
 static const member for_loops[] = {
     {"modulo-list", NULL, 0, false}, {"modulo-search", NULL, 0.7, false}, {"exact", NULL, 1, true}};
-/* Memory limits: a proof is for a dozen ops. */
+/* Memory limits: exact refuses several devices at once; else it proves within moments what search misses. */
 static const member for_limits[] = {{"list", NULL, 0, false},
-                                    {"search", NULL, 0.5, false},
-                                    {"exact", "max-ops=14", 0.9, true},
+                                    {"search", NULL, 0.1, false},
+                                    {"exact", "max-ops=150", 0.6, true},
                                     {"search", NULL, 1, false}};
 /* Pipelined, for another objective than the interval and the length. */
 static const member for_shaped_loops[] = {
@@ -87,9 +80,6 @@ typedef struct plan {
 } plan;
 
 #define PLAN(list) ((plan){list, (int)(sizeof(list) / sizeof *(list))})
-
-/* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
-static const int32_t relaxed_from = 2000;
 
 /* Ops of small shops, and of those that are worth a proof at all. */
 static const int32_t small_shop = 160, large_shop = 250;
@@ -111,8 +101,6 @@ static plan choose(const sked_problem *p)
         return PLAN(for_limits);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->machine != NULL)
         return lookahead_work(p) <= quick_work ? PLAN(for_machines) : PLAN(for_large_machines);
-    if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
-        return PLAN(for_transfers);
     if (p->graph->n_ops <= large_shop && sked_i_shop_fits(p))
         return p->graph->n_ops <= small_shop ? PLAN(for_shops) : PLAN(for_large_shops);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
@@ -189,78 +177,68 @@ static sked_status run_in_turn(sked_i_run *run, const member *m, double budget, 
 /* ------------------------------------------------------------------ two members at a time */
 
 typedef struct side {
-    sked_i_share share;
+    sked_i_hand hand;
     const member *m;
-    double seconds;
     sked_status status;
     sked_error why;
 } side;
 
 typedef struct pair {
-    side of[2];
-    const sked_i_limit *limit;  /* the caller's */
+    const member *first;
+    double seconds;
     volatile sig_atomic_t halt; /* what both sides look at */
     bool hasty;                 /* one may end the other */
-    atomic_int done;
 } pair;
 
 /* Nothing is left for the other side to do, or it had better go on with all threads. */
 static bool ends_both(const side *s)
 {
-    const sked_i_run *run = &s->share.run;
+    const sked_i_run *run = s->hand.run;
     if (s->status == SKED_ERR_INFEASIBLE || s->status == SKED_ERR_UNSUPPORTED)
         return s->m->proves;
     return sked_i_run_proved(run) || (sked_i_run_over(run) && !sked_i_limit_reached(&run->limit));
 }
 
-static void run_side(void *data, int index)
+static sked_status open_side(sked_i_hand *hand, sked_error *err)
 {
-    pair *p = data;
-    if (index == 2) { /* passes a stop on */
-        for (; atomic_load(&p->done) < 2; sked_i_pause(0.005))
-            if (sked_i_limit_stopped(p->limit))
-                sked_i_ask_stop(&p->halt);
-        return;
-    }
-    side *s = &p->of[index];
-    const sked_i_member turn = {.method = s->m->method, .setting = s->m->setting, .seconds = s->seconds};
-    s->status = sked_i_run_member(&s->share.run, &turn, &s->why);
+    pair *p = hand->hands->owner;
+    (void)err;
+    ((side *)hand)->m = p->first + hand->index;
+    hand->share.run.limit.halt = &p->halt;
+    hand->share.options.threads = hand->index == 0 ? hand->hands->run->options->threads - 1 : 1;
+    return SKED_OK;
+}
+
+static sked_status run_side(sked_i_hand *hand, sked_error *err)
+{
+    side *s = (side *)hand;
+    pair *p = hand->hands->owner;
+    const sked_i_member turn = {.method = s->m->method, .setting = s->m->setting, .seconds = p->seconds};
+    s->status = sked_i_run_member(hand->run, &turn, &s->why);
     if (p->hasty && ends_both(s))
         sked_i_ask_stop(&p->halt);
-    atomic_fetch_add(&p->done, 1);
+    return may_go_on(s->status) ? SKED_OK : sked_i_fail(err, s->status, "%s", s->why.message);
 }
 
 /*
- * `first` on all threads but one, `second`, which proves, on that; what they find is taken in this order.
- * *refuted: it has proved that there is no schedule.
+ * `first` on all threads but one, the one after it, which proves, on that; what they find is taken in this
+ * order. *refuted: it has proved that there is no schedule.
  */
-static sked_status run_beside(sked_i_run *run, const member *first, const member *second, double seconds,
-                              bool *refuted, answers *said, sked_error *err)
+static sked_status run_beside(sked_i_run *run, const member *first, double seconds, bool *refuted,
+                              answers *said, sked_error *err)
 {
     sked_status st = SKED_OK;
-    pair p = {.limit = &run->limit, .hasty = run->options->iterations == 0};
+    pair p = {.first = first, .seconds = seconds, .hasty = run->options->iterations == 0};
+    sked_i_hands sides = {.run = run, .apart = true, .size = sizeof(side), .open = open_side, .owner = &p};
+    SKED_TRY(sked_i_hands_fill(&sides, 2, err));
+    SKED_TRY(sked_i_hands_work(&sides, 2, run_side, err));
     for (int k = 0; k < 2; k++) {
-        side *s = &p.of[k];
-        s->m = k == 0 ? first : second;
-        s->seconds = seconds;
-        SKED_TRY(sked_i_share_open(run, &s->share, err));
-        s->share.run.limit.stop = &p.halt;
-        s->share.options.threads = k == 0 ? run->options->threads - 1 : 1;
-    }
-    SKED_TRY(sked_i_parallel(3, run_side, &p, err));
-    for (int k = 0; k < 2; k++) {
-        side *s = &p.of[k];
-        if (!may_go_on(s->status)) {
-            st = sked_i_fail(err, s->status, "%s", s->why.message);
-            goto cleanup;
-        }
-        SKED_TRY(sked_i_share_join(&s->share, run, err));
+        const side *s = (const side *)sides.hand[k];
         hear(said, s->m, s->status, &s->why);
         *refuted = s->status == SKED_ERR_INFEASIBLE && k == 1;
     }
 cleanup:
-    for (int k = 0; k < 2; k++)
-        sked_i_share_close(&p.of[k].share);
+    sked_i_hands_close(&sides);
     return st;
 }
 
@@ -311,7 +289,7 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
             continue;
         if (round == 0 && starts_beside(run, todo, i)) {
             bool refuted = false;
-            const sked_status both = run_beside(run, m, m + 1, 0.5 * left, &refuted, said, err);
+            const sked_status both = run_beside(run, m, 0.5 * left, &refuted, said, err);
             if (both != SKED_OK || refuted || sked_i_run_proved(run) || sked_i_run_over(run))
                 return both;
             *any = true;

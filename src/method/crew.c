@@ -2,7 +2,6 @@
 #include "method/crew.h"
 
 #include "base/logging.h"
-#include "base/thread.h"
 
 #include <assert.h>
 #include <string.h>
@@ -11,8 +10,8 @@
 
 void sked_i_crew_fail(sked_i_crew_worker *w, sked_status status)
 {
-    if (w->status == SKED_OK)
-        w->status = status;
+    if (w->hand.status == SKED_OK)
+        w->hand.status = status;
 }
 
 static void find_worst(sked_i_crew_elites *e)
@@ -35,7 +34,7 @@ static void keep_elite(sked_i_crew_worker *w, double cost, const void *solution)
     if (e->count < e->capacity) {
         place = e->count;
         if ((e->row[place] = sked_i_alloc(1, w->crew->size)) == NULL) {
-            sked_i_crew_fail(w, sked_i_no_memory(&w->error));
+            sked_i_crew_fail(w, sked_i_no_memory(&w->hand.error));
             return;
         }
         e->count++;
@@ -52,7 +51,7 @@ void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
         keep_elite(w, cost, solution);
     if (cost >= w->best)
         return;
-    SKED_LOG(2, "crew", "worker %d: cost %g after %lld evaluations (was %g)", w->index, cost,
+    SKED_LOG(2, "crew", "worker %d: cost %g after %lld evaluations (was %g)", w->hand.index, cost,
              (long long)w->client.evaluations, w->best);
     w->best = cost;
     memcpy(w->incumbent, solution, w->crew->size);
@@ -72,14 +71,12 @@ static void count_evaluations(sked_i_crew_worker *w)
     w->counted = w->client.evaluations;
 }
 
-/* Offers the worker's incumbent. Returns the seconds that took. */
-static double publish(sked_i_crew_worker *w, double now)
+static sked_status publish(sked_i_crew_worker *w, sked_error *err)
 {
-    const sked_i_crew *crew = w->crew;
-    sked_i_crew_fail(w, crew->kind->offer(w, w->incumbent, &w->error));
+    const sked_status st = w->crew->kind->offer(w, w->incumbent, err);
     w->published = w->best;
-    sked_i_run_progress(crew->run, crew->kind->phase);
-    return sked_clock() - now;
+    sked_i_run_progress(w->crew->run, w->crew->kind->phase);
+    return st;
 }
 
 /* Where offers take so long, the workers must end a little earlier than the run. */
@@ -92,15 +89,16 @@ static double deadline(const sked_i_crew *crew, double took)
 static void publish_news(sked_i_crew_worker *w, double now)
 {
     count_evaluations(w);
-    const double took = publish(w, now);
+    sked_i_crew_fail(w, publish(w, &w->hand.error));
+    const double took = sked_clock() - now;
     w->next_publish = now + 0.05 + 20 * took;
     w->limit.deadline = deadline(w->crew, took);
 }
 
 bool sked_i_crew_over(sked_i_client *client)
 {
-    sked_i_crew_worker *w = (sked_i_crew_worker *)client;
-    if (client->evaluations >= w->max_evaluations || w->best <= w->goal || w->status != SKED_OK)
+    sked_i_crew_worker *w = sked_i_crew_worker_of(client);
+    if (client->evaluations >= w->max_evaluations || w->best <= w->goal || w->hand.status != SKED_OK)
         return true;
     if (w->crew->halts && atomic_load_explicit(&w->crew->halt, memory_order_relaxed))
         return true;
@@ -115,30 +113,34 @@ bool sked_i_crew_over(sked_i_client *client)
 }
 
 /* Between rounds: offers the best incumbent (the first of equals) if it is news. */
-static void publish_best(sked_i_crew *crew)
+static sked_status publish_best(sked_i_crew *crew, sked_error *err)
 {
-    sked_i_crew_worker *best = crew->worker[0];
+    sked_i_crew_worker *best = sked_i_crew_member(crew, 0);
     for (int k = 0; k < crew->active; k++)
-        count_evaluations(crew->worker[k]);
+        count_evaluations(sked_i_crew_member(crew, k));
     for (int k = 1; k < crew->active; k++)
-        best = crew->worker[k]->best < best->best ? crew->worker[k] : best;
+        best = sked_i_crew_member(crew, k)->best < best->best ? sked_i_crew_member(crew, k) : best;
     if (!(best->best < crew->published))
-        return;
+        return SKED_OK;
     crew->published = best->best;
-    const double took = publish(best, sked_clock());
+    const double begin = sked_clock();
+    const sked_status st = publish(best, err);
+    const double took = sked_clock() - begin;
     for (int k = 0; k < crew->active; k++)
-        crew->worker[k]->limit.deadline = deadline(crew, took);
+        sked_i_crew_member(crew, k)->limit.deadline = deadline(crew, took);
+    return st;
 }
 
 /* ------------------------------------------------------------------ workers */
 
-static void close_worker(sked_i_crew_worker *w)
+static void close_worker(sked_i_hand *hand)
 {
+    sked_i_crew_worker *w = (sked_i_crew_worker *)hand;
     w->crew->kind->close(w);
     for (int32_t k = 0; k < w->elites.count; k++)
         free(w->elites.row[k]);
     sked_i_value_curve_free(&w->curve);
-    void *const owned[] = {w->incumbent, w->elites.row, w->elites.cost, w->elites.hash, w};
+    void *const owned[] = {w->incumbent, w->elites.row, w->elites.cost, w->elites.hash};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -156,7 +158,7 @@ cleanup:
 }
 
 /* What depends on the run: limits, goal, counters. */
-static void bind(sked_i_crew_worker *w, double goal)
+static void bind(sked_i_crew_worker *w)
 {
     const sked_i_crew *crew = w->crew;
     const sked_i_run *run = crew->run;
@@ -166,64 +168,49 @@ static void bind(sked_i_crew_worker *w, double goal)
     w->limit.deadline -= fmax(0, fmin(crew->reserve, 0.4 * left));
     w->max_evaluations = INT64_MAX;
     if (iterations > 0 && crew->kind->again == NULL)
-        w->max_evaluations = w->client.evaluations + iterations / threads + (w->index < iterations % threads);
-    w->goal = sked_i_run_wanted(run) > 1 ? -1 : goal;
+        w->max_evaluations =
+            w->client.evaluations + iterations / threads + (w->hand.index < iterations % threads);
+    w->goal = sked_i_run_wanted(run) > 1 ? -1 : crew->goal;
     /* where candidates are wanted, what is kept must not depend on when it is offered */
-    const bool leads = w->index == 0 && crew->kind->again == NULL && w->elites.capacity == 0;
+    const bool leads = w->hand.index == 0 && crew->kind->again == NULL && w->elites.capacity == 0;
     w->next_publish = leads ? 0 : INFINITY;
-    w->status = SKED_OK;
+    w->hand.status = SKED_OK;
     w->curve.begin = run->limit.begin;
     w->curve.before = sked_i_run_evaluations(run) - w->client.evaluations;
 }
 
-/* Takes the next place in the crew; the array has room. */
-static sked_status open_worker(sked_i_crew *crew, double goal, sked_error *err)
+static sked_status open_worker(sked_i_hand *hand, sked_error *err)
 {
     sked_status st = SKED_OK;
+    sked_i_crew *crew = hand->hands->owner;
+    sked_i_crew_worker *w = (sked_i_crew_worker *)hand;
     const int32_t wanted = sked_i_run_wanted(crew->run);
-    sked_i_crew_worker *w = sked_i_alloc_zero(1, crew->kind->worker_size);
-    if (w == NULL)
-        return sked_i_no_memory(err);
     w->crew = crew;
     w->client.over = sked_i_crew_over;
-    w->index = crew->count;
     w->best = w->least = w->published = INFINITY;
     w->elites.bar = -INFINITY;
-    crew->worker[crew->count] = w;
-    if ((w->incumbent = sked_i_alloc(1, crew->size)) == NULL) {
-        st = sked_i_no_memory(err);
-        goto cleanup;
-    }
+    if ((w->incumbent = sked_i_alloc(1, crew->size)) == NULL)
+        return sked_i_no_memory(err);
     if (wanted > 1 && crew->kind->hash != NULL)
         SKED_TRY(open_elites(&w->elites, wanted, err));
-    sked_i_rng_seed(&w->client.rng, crew->run->options->seed, (uint64_t)w->index);
-    bind(w, goal);
-    SKED_TRY(crew->kind->open(w, err));
-    crew->count++;
-    return SKED_OK;
+    sked_i_rng_seed(&w->client.rng, crew->run->options->seed, (uint64_t)hand->index);
+    bind(w);
+    st = crew->kind->open(w, err);
 cleanup:
-    close_worker(w);
     return st;
 }
 
 /* Workers of earlier turns go on, missing ones are opened. */
-static sked_status gather(sked_i_crew *crew, double goal, sked_error *err)
+static sked_status gather(sked_i_crew *crew, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int earlier = crew->count < crew->active ? crew->count : crew->active;
+    const int earlier = crew->hands.count < crew->active ? crew->hands.count : crew->active;
     for (int k = 0; k < earlier; k++) {
         assert(crew->kind->resume != NULL);
-        bind(crew->worker[k], goal);
-        SKED_TRY(crew->kind->resume(crew->worker[k], err));
+        bind(sked_i_crew_member(crew, k));
+        SKED_TRY(crew->kind->resume(sked_i_crew_member(crew, k), err));
     }
-    if (crew->count >= crew->active)
-        return SKED_OK;
-    sked_i_crew_worker **more = realloc(crew->worker, (size_t)crew->active * sizeof *more);
-    if (more == NULL)
-        return sked_i_no_memory(err);
-    crew->worker = more;
-    while (crew->count < crew->active)
-        SKED_TRY(open_worker(crew, goal, err));
+    st = sked_i_hands_fill(&crew->hands, crew->active, err);
 cleanup:
     return st;
 }
@@ -234,15 +221,12 @@ void sked_i_crew_init(sked_i_crew *crew, const sked_i_crew_kind *kind, size_t si
 {
     assert(size > 0 && kind->worker_size >= sizeof(sked_i_crew_worker));
     *crew = (sked_i_crew){.kind = kind, .size = size, .scale = 1, .last_offers = 1, .published = INFINITY};
+    crew->hands = (sked_i_hands){.size = kind->worker_size, .open = open_worker, .close = close_worker};
 }
 
 void sked_i_crew_close(sked_i_crew *crew)
 {
-    for (int k = 0; k < crew->count; k++)
-        close_worker(crew->worker[k]);
-    free(crew->worker);
-    crew->worker = NULL;
-    crew->count = 0;
+    sked_i_hands_close(&crew->hands);
 }
 
 double sked_i_crew_goal(const sked_i_crew *crew, const sked_i_run *run)
@@ -255,7 +239,7 @@ double sked_i_crew_goal(const sked_i_crew *crew, const sked_i_run *run)
 static bool ran_out(const sked_i_crew *crew)
 {
     for (int k = 0; k < crew->active; k++) {
-        const sked_i_crew_worker *w = crew->worker[k];
+        const sked_i_crew_worker *w = sked_i_crew_member(crew, k);
         if (sked_i_limit_reached(&w->limit) || w->client.evaluations >= w->max_evaluations)
             return true;
     }
@@ -319,11 +303,9 @@ static sked_status merge(sked_i_crew *crew, sked_error *err)
     sked_status st = SKED_OK;
     double least = INFINITY;
     for (int k = 0; k < crew->active; k++) {
-        sked_i_crew_worker *w = crew->worker[k];
+        sked_i_crew_worker *w = sked_i_crew_member(crew, k);
         report(w);
         least = fmin(least, w->least);
-        if (w->status != SKED_OK)
-            return sked_i_fail(err, w->status, "%s", w->error.message);
         if (crew->kind->again == NULL)
             SKED_TRY(offer_all(w, err));
         sked_i_run_merge_curve(crew->run, &w->curve);
@@ -334,30 +316,24 @@ cleanup:
     return st;
 }
 
-static void work(void *data, int index)
+static sked_status work(sked_i_hand *hand, sked_error *err)
 {
-    sked_i_crew *crew = data;
-    crew->kind->work(crew->worker[index]);
-}
-
-static bool failed(const sked_i_crew *crew)
-{
-    bool any = false;
-    for (int k = 0; k < crew->active; k++)
-        any = any || crew->worker[k]->status != SKED_OK;
-    return any;
+    sked_i_crew_worker *w = (sked_i_crew_worker *)hand;
+    (void)err; /* the hand's own: sked_i_crew_fail has filled it */
+    w->crew->kind->work(w);
+    return hand->status;
 }
 
 static sked_status work_in_rounds(sked_i_crew *crew, sked_error *err)
 {
     const sked_i_crew_kind *kind = crew->kind;
     sked_status st = SKED_OK;
-    do {
-        SKED_TRY(sked_i_parallel(crew->active, work, crew, err));
-        if (!failed(crew))
-            publish_best(crew);
-    } while (!failed(crew) && kind->again(crew));
-    if (!failed(crew) && kind->finish != NULL)
+    for (bool more = true; more;) {
+        SKED_TRY(sked_i_hands_work(&crew->hands, crew->active, work, err));
+        SKED_TRY(publish_best(crew, err));
+        SKED_TRY(kind->again(crew, &more, err));
+    }
+    if (kind->finish != NULL)
         st = kind->finish(crew, err);
 cleanup:
     return st;
@@ -366,20 +342,22 @@ cleanup:
 sked_status sked_i_crew_run(sked_i_crew *crew, sked_i_run *run, double goal, sked_error *err)
 {
     sked_status st = SKED_OK;
-    crew->run = run;
+    crew->run = crew->hands.run = run;
+    crew->hands.owner = crew;
+    crew->goal = goal;
     crew->active = run->options->threads > 1 ? run->options->threads : 1;
     crew->halts = run->options->iterations == 0 && crew->active > 1;
     atomic_store(&crew->halt, 0);
-    SKED_TRY(gather(crew, goal, err));
+    SKED_TRY(gather(crew, err));
     if (crew->kind->again != NULL)
         SKED_TRY(work_in_rounds(crew, err));
     else
-        SKED_TRY(sked_i_parallel(crew->active, work, crew, err));
+        SKED_TRY(sked_i_hands_work(&crew->hands, crew->active, work, err));
     st = merge(crew, err);
 cleanup:
-    crew->run = NULL;
-    for (int k = 0; k < crew->count; k++)
-        crew->worker[k]->limit = (sked_i_limit){0}; /* its stop flag may not outlive the run */
+    crew->run = crew->hands.run = NULL;
+    for (int k = 0; k < crew->hands.count; k++)
+        sked_i_crew_member(crew, k)->limit = (sked_i_limit){0}; /* its stop flag may not outlive the run */
     return st;
 }
 

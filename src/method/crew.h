@@ -1,6 +1,6 @@
 /*
- * A crew: one worker per thread, each with engines of its own, until the time, the evaluations or the goal
- * ends them. What they found is offered in the order of the workers, so that results do not depend on timing.
+ * A crew: hands that search, each with engines of its own, until the time, the evaluations or the goal ends
+ * them. What they found is offered in the order of the workers, so that results do not depend on timing.
  *
  * There are two kinds of crew. Where `again` is NULL, each worker works until it is over; the first one runs
  * on the caller's thread and offers its incumbent now and then. Otherwise workers work in rounds, and the
@@ -16,9 +16,10 @@
 #ifndef SKED_METHOD_CREW_H
 #define SKED_METHOD_CREW_H
 #include "engine/client.h"
-#include "method/method.h"
+#include "method/hands.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 typedef struct sked_i_crew sked_i_crew;
 typedef struct sked_i_crew_worker sked_i_crew_worker;
@@ -39,8 +40,9 @@ typedef struct sked_i_crew_kind {
     /* Offers a solution to crew->run, or leaves it where it breaks a limit. */
     sked_status (*offer)(sked_i_crew_worker *w, const void *solution, sked_error *err);
     uint64_t (*hash)(sked_i_crew_worker *w, const void *solution); /* NULL: no elites are kept */
-    bool (*again)(sked_i_crew *crew);                              /* one more round? NULL: no rounds */
-    sked_status (*finish)(sked_i_crew *crew, sked_error *err);     /* last offers; NULL: none */
+    sked_status (*again)(sked_i_crew *crew, bool *more,
+                         sked_error *err);                     /* one more round? NULL: no rounds */
+    sked_status (*finish)(sked_i_crew *crew, sked_error *err); /* last offers; NULL: none */
 } sked_i_crew_kind;
 
 /* Effort and success of one technique. */
@@ -61,9 +63,9 @@ typedef struct sked_i_crew_elites {
 
 /* The common part of a worker. Costs are doubles: exact for int32_t costs. */
 struct sked_i_crew_worker {
+    sked_i_hand hand;
     sked_i_client client; /* what its engines know of it */
     sked_i_crew *crew;
-    int index;
     sked_i_limit limit;      /* a little earlier than the run's: the last offer takes time too */
     int64_t max_evaluations; /* client.evaluations ends here */
     int64_t counted;         /* of client.evaluations, reported to the run */
@@ -77,8 +79,6 @@ struct sked_i_crew_worker {
     sked_i_crew_elites elites;
     sked_i_value_curve curve; /* its incumbents, where the run hears of them only later: no rounds */
     sked_i_crew_tally tally[SKED_I_CREW_TECHNIQUES];
-    sked_status status; /* first failure of this turn */
-    sked_error error;
 };
 
 struct sked_i_crew {
@@ -93,9 +93,20 @@ struct sked_i_crew {
     bool halts;         /* the first worker to meet the goal ends all */
     atomic_int halt;
     double published; /* rounds: cost last offered */
-    sked_i_crew_worker **worker;
-    int count, active; /* workers there are; those of this turn */
+    double goal;      /* of this turn */
+    sked_i_hands hands;
+    int active; /* workers of this turn */
 };
+
+static inline sked_i_crew_worker *sked_i_crew_worker_of(sked_i_client *client)
+{
+    return (sked_i_crew_worker *)((char *)client - offsetof(sked_i_crew_worker, client));
+}
+
+static inline sked_i_crew_worker *sked_i_crew_member(const sked_i_crew *crew, int k)
+{
+    return (sked_i_crew_worker *)crew->hands.hand[k];
+}
 
 /* Prepares a crew without workers, of costs = times and no reserve. size: bytes of a solution. */
 void sked_i_crew_init(sked_i_crew *crew, const sked_i_crew_kind *kind, size_t size);

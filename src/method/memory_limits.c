@@ -9,7 +9,7 @@
 void sked_i_memory_limits_close(sked_i_memory_limits *x)
 {
     sked_i_memory_plan_free(&x->plan);
-    sked_i_memory_free(&x->model);
+    sked_i_stores_free(&x->model);
 }
 
 static bool is_over(sked_i_client *client)
@@ -32,7 +32,7 @@ static bool is_topological(const sked_graph *g, const int32_t *order, int32_t *p
 
 static sked_status refuse(const sked_i_memory_limits *x, sked_error *err)
 {
-    const sked_i_memory *m = &x->model;
+    const sked_i_stores *m = &x->model;
     if (sked_i_limit_reached(x->limit))
         return sked_i_fail(err, SKED_ERR_STOPPED,
                            "stopped before a schedule within the memory limits was found");
@@ -58,7 +58,7 @@ sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_me
     int32_t *order = NULL, *place = NULL;
     *x = (sked_i_memory_limits){.client = {.over = is_over}, .limit = &run->limit};
     sked_i_rng_seed(&x->client.rng, run->options->seed, 0);
-    SKED_TRY(sked_i_memory_make(p, &x->model, err));
+    SKED_TRY(sked_i_stores_make(p, &x->model, err));
     SKED_TRY(sked_i_memory_plan_make(p->graph->n_ops, &x->plan, err));
     SKED_NEW(order, p->graph->n_ops);
     SKED_NEW(place, p->graph->n_ops);
@@ -83,7 +83,7 @@ void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limi
     sked_error ignored = {0};
     sked_i_rng_seed(&x.client.rng, 0, 0);
     const bool known =
-        sked_i_memory_make(p, &x.model, &ignored) == SKED_OK && x.model.stores == 1 && x.model.total == 0 &&
+        sked_i_stores_make(p, &x.model, &ignored) == SKED_OK && x.model.stores == 1 && x.model.total == 0 &&
         sked_i_memory_plan_make(p->graph->n_ops, &x.plan, &ignored) == SKED_OK &&
         sked_i_memory_plan_find(&x.model, &x.client, effort, NULL, NULL, &x.plan, &ignored) == SKED_OK &&
         x.plan.excess < INFINITY;

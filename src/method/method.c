@@ -80,7 +80,6 @@ static uint32_t needed_features(const sked_problem *p, const sked_run_options *o
     need |= opt->start != NULL ? SKED_CAN_START : 0;
     need |= p->fix_device != NULL || p->fix_start != NULL ? SKED_CAN_FIX : 0;
     need |= opt->candidates > 1 ? SKED_CAN_CANDIDATES : 0;
-    need |= opt->record != NULL ? SKED_CAN_RECORD : 0;
     need |= opt->backend != NULL && strcmp(opt->backend, "cuda") == 0 ? SKED_CAN_CUDA : 0;
     for (int32_t r = 0; r < p->graph->n_resources; r++)
         need |= sked_i_capacity(p, r) < INFINITY ? SKED_CAN_RESOURCES : 0;
@@ -240,9 +239,7 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
         r.lower_bound = r.value;
     snprintf(r.method, sizeof r.method, "%s", d->pool.entry[0].maker);
     snprintf(r.note, sizeof r.note, "%s", d->note);
-    if (run->recording != NULL)
-        st = sked_i_recording_write(run->recording, run->options->record, &r.recorded, err);
-    if (st == SKED_OK && SKED_KNOWS(out, statistics))
+    if (SKED_KNOWS(out, statistics))
         st = hand_statistics(d, &r, err);
     if (st == SKED_OK && SKED_KNOWS(out, curve))
         st = sked_i_value_curve_give(&d->curve, &r, err);
@@ -294,8 +291,6 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     SKED_TRY(check(p, &run.limit, err));
     SKED_TRY(sked_i_problem_plain(p, &plain, &graph, err));
     SKED_TRY(sked_i_method_check(m, &plain, opt, err));
-    if (opt->record != NULL)
-        SKED_TRY(sked_i_recording_create(opt->record, &plain, &run.recording, err));
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
     run.driver->exchange = exchange;
     run.driver->current = m->info.name; /* bounds come from outside its run, too */
@@ -309,7 +304,6 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
 cleanup:
     sked_i_exchange_close(exchange);
     sked_i_driver_close(&run);
-    sked_i_recording_destroy(run.recording);
     sked_graph_destroy(graph);
     return st;
 }

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/rng.h"
-#include "method/record.h"
 #include "schedule/schedule.h"
 #include "schedule/value_curve.h"
 
@@ -21,7 +20,6 @@ typedef struct sked_i_run {
     const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
     bool goes_on; /* a turn after another one that was interrupted only for an exchange with other ranks */
-    sked_i_recording *recording; /* what the method keeps of its first descent; NULL: nobody asks */
     struct sked_i_driver *driver;
 } sked_i_run;
 

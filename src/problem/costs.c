@@ -217,11 +217,6 @@ double sked_i_latest_finish(const sked_i_costs *c, const sked_schedule *s)
     return latest;
 }
 
-int32_t sked_problem_device_count(const sked_problem *p)
-{
-    return p->size >= sizeof *p ? sked_i_devices(p) : p->devices;
-}
-
 double sked_problem_duration(const sked_problem *p, int32_t op, int32_t device)
 {
     const sked_graph *g = p->graph;

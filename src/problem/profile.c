@@ -114,7 +114,6 @@ static sked_status copy_op(joined *x, const sked_graph *g, int32_t op, sked_buil
         SKED_TRY(copy_replaced(x, g, op, b, err));
     else
         SKED_TRY(copy_placed(x, g, op, b, err));
-    SKED_TRY(sked_builder_set_keep(b, op, sked_graph_keep(g, op), err));
 cleanup:
     return st;
 }

@@ -1,6 +1,7 @@
 /* Slack of every op in this schedule, and the chain of ops that explains its makespan. */
 #include "report/view.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 /* Start-to-start distance an edge asks for on this machine with these devices. */
@@ -18,6 +19,7 @@ static double edge_lag(const sked_i_view *v, int64_t edge)
 
 /* A pair of neighbours in a row: `to` runs after `from`. Kept per `to`, as a linked list of arrays. */
 typedef struct row_order {
+    sked_i_arena arena;
     int32_t *from;    /* [n] */
     int64_t *next;    /* [n] next pair of the same `to` */
     int64_t *head;    /* [n_ops] first pair of an op, -1: none */
@@ -86,12 +88,12 @@ sked_status sked_i_view_slack(sked_i_view *v, sked_error *err)
     sked_status st = SKED_OK;
     const sked_graph *g = v->graph;
     row_order o = {0};
-    SKED_NEW(v->slack, g->n_ops);
-    SKED_NEW(o.from, v->n_bars);
-    SKED_NEW(o.next, v->n_bars);
-    SKED_NEW(o.head, g->n_ops);
-    SKED_NEW0(o.waiting, g->n_ops);
-    SKED_NEW(o.queue, g->n_ops);
+    SKED_OWN(&v->arena, v->slack, g->n_ops);
+    SKED_OWN(&o.arena, o.from, v->n_bars);
+    SKED_OWN(&o.arena, o.next, v->n_bars);
+    SKED_OWN(&o.arena, o.head, g->n_ops);
+    SKED_OWN0(&o.arena, o.waiting, g->n_ops);
+    SKED_OWN(&o.arena, o.queue, g->n_ops);
     for (int32_t i = 0; i < g->n_ops; i++)
         o.head[i] = -1;
     for (int64_t e = 0; e < g->n_edges; e++)
@@ -99,11 +101,7 @@ sked_status sked_i_view_slack(sked_i_view *v, sked_error *err)
     collect_pairs(v, &o);
     spread_slack(v, &o);
 cleanup:
-    free(o.from);
-    free(o.next);
-    free(o.head);
-    free(o.waiting);
-    free(o.queue);
+    sked_i_arena_free(&o.arena);
     return st;
 }
 
@@ -116,6 +114,7 @@ typedef struct sweep_item {
 } sweep_item;
 
 typedef struct sweep {
+    sked_i_arena arena;
     sweep_item *start, *finish; /* [n_bars] by group, time, op */
     int64_t *first;             /* [n_groups + 1] */
 } sweep;
@@ -285,18 +284,16 @@ sked_status sked_i_view_chain(sked_i_view *v, sked_error *err)
 {
     sked_status st = SKED_OK;
     sweep w = {0};
-    SKED_NEW(v->chain, v->graph->n_ops);
-    SKED_NEW0(v->critical, v->graph->n_ops);
+    SKED_OWN(&v->arena, v->chain, v->graph->n_ops);
+    SKED_OWN0(&v->arena, v->critical, v->graph->n_ops);
     if (v->schedule->devices == 0) {
-        SKED_NEW(w.start, v->n_bars);
-        SKED_NEW(w.finish, v->n_bars);
-        SKED_NEW0(w.first, (int64_t)v->n_groups + 1);
+        SKED_OWN(&w.arena, w.start, v->n_bars);
+        SKED_OWN(&w.arena, w.finish, v->n_bars);
+        SKED_OWN0(&w.arena, w.first, (int64_t)v->n_groups + 1);
         fill_sweep(v, &w);
     }
     trace_chain(v, &w);
 cleanup:
-    free(w.start);
-    free(w.finish);
-    free(w.first);
+    sked_i_arena_free(&w.arena);
     return st;
 }

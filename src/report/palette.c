@@ -1,5 +1,6 @@
 #include "report/palette.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -72,7 +73,7 @@ sked_status sked_i_view_colors(sked_i_view *v, sked_error *err)
     const sked_graph *g = v->graph;
     int32_t *count = NULL, rank[SKED_I_COLORS], typed = 0, shown = 0;
     uint8_t *of_type = NULL;
-    SKED_NEW(v->color, g->n_ops);
+    SKED_OWN(&v->arena, v->color, g->n_ops);
     SKED_NEW0(count, g->n_types);
     SKED_NEW(of_type, g->n_types);
     for (int32_t i = 0; i < g->n_ops; i++)

@@ -37,12 +37,6 @@ static const sked_i_report *by_name(const char *name)
     return NULL;
 }
 
-const sked_report_info *sked_report_find(const char *name)
-{
-    const sked_i_report *r = by_name(name);
-    return r ? &r->info : NULL;
-}
-
 void sked_report_data_init_sized(sked_report_data *data, size_t size)
 {
     const sked_report_data preset = {.lower_bound = NAN};

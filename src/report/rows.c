@@ -2,6 +2,7 @@
 #include "report/label.h"
 #include "report/view.h"
 
+#include "base/arena.h"
 #include "base/heap.h"
 #include "base/memory.h"
 
@@ -153,12 +154,12 @@ static sked_status choose_devices(sked_i_view *v, sked_error *err)
     sked_status st = SKED_OK;
     const sked_schedule *s = v->schedule;
     if (s->devices <= most_idle_rows || s->devices / 4 <= s->ops) {
-        SKED_NEW(v->row_device, s->devices);
+        SKED_OWN(&v->arena, v->row_device, s->devices);
         for (int32_t d = 0; d < s->devices; d++)
             v->row_device[v->n_rows++] = d;
         return SKED_OK;
     }
-    SKED_NEW(v->row_device, s->ops);
+    SKED_OWN(&v->arena, v->row_device, s->ops);
     for (int32_t i = 0; i < s->ops; i++)
         v->row_device[i] = s->device[i];
     qsort(v->row_device, (size_t)s->ops, sizeof *v->row_device, by_number);
@@ -173,8 +174,8 @@ static sked_status device_rows(sked_i_view *v, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_TRY(choose_devices(v, err));
-    SKED_NEW0(v->group, 1);
-    SKED_NEW(v->bar, v->graph->n_ops);
+    SKED_OWN0(&v->arena, v->group, 1);
+    SKED_OWN(&v->arena, v->bar, v->graph->n_ops);
     v->n_groups = 1;
     v->group[0] = (sked_i_view_group){SKED_I_DEVICE_ROWS, 0, v->n_rows};
     for (int32_t i = 0; i < v->graph->n_ops; i++) {
@@ -228,8 +229,8 @@ static sked_status resource_rows(sked_i_view *v, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = v->graph;
-    SKED_NEW0(v->group, (int64_t)g->n_resources + 1);
-    SKED_NEW(v->bar, g->demand_ptr[g->n_ops] + g->n_ops);
+    SKED_OWN0(&v->arena, v->group, (int64_t)g->n_resources + 1);
+    SKED_OWN(&v->arena, v->bar, g->demand_ptr[g->n_ops] + g->n_ops);
     for (int32_t i = 0; i < g->n_ops; i++) {
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
             add_bar(v, i, g->demand_resource[k], g->demand_amount[k]);
@@ -246,9 +247,9 @@ sked_status sked_i_view_rows(sked_i_view *v, sked_error *err)
     sked_status st = SKED_OK;
     SKED_TRY(v->schedule->devices > 0 ? device_rows(v, err) : resource_rows(v, err));
     qsort(v->bar, (size_t)v->n_bars, sizeof *v->bar, by_row);
-    SKED_NEW0(v->row_ptr, (int64_t)v->n_rows + 1);
-    SKED_NEW(v->op_bar, v->graph->n_ops);
-    SKED_NEW(v->row_group, v->n_rows);
+    SKED_OWN0(&v->arena, v->row_ptr, (int64_t)v->n_rows + 1);
+    SKED_OWN(&v->arena, v->op_bar, v->graph->n_ops);
+    SKED_OWN(&v->arena, v->row_group, v->n_rows);
     for (int32_t k = 0; k < v->n_groups; k++)
         for (int32_t r = 0; r < v->group[k].n_rows; r++)
             v->row_group[v->group[k].first_row + r] = k;

@@ -1,6 +1,7 @@
 /* Puts the parts of a view together. */
 #include "report/view.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "problem/costs.h"
 
@@ -60,10 +61,7 @@ cleanup:
 
 void sked_i_view_free(sked_i_view *v)
 {
-    void *const owned[] = {v->group,  v->row_group, v->row_device, v->bar,   v->row_ptr,
-                           v->op_bar, v->color,     v->slack,      v->chain, v->critical};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&v->arena);
     sked_graph_destroy(v->timed);
     *v = (sked_i_view){0};
 }

@@ -9,6 +9,7 @@
  */
 #ifndef SKED_REPORT_VIEW_H
 #define SKED_REPORT_VIEW_H
+#include "base/arena.h"
 #include "schedule/schedule.h"
 
 enum {
@@ -51,6 +52,7 @@ typedef struct sked_i_legend_entry {
 } sked_i_legend_entry;
 
 typedef struct sked_i_view {
+    sked_i_arena arena;
     const sked_report_data *data;
     const sked_graph *graph;
     sked_graph *timed; /* unequal devices: the graph with the times of this schedule; NULL: the problem's */

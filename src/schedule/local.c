@@ -7,6 +7,7 @@
  * its data; later passes also look at where its consumers went in the pass before. An edge counts by its
  * bytes, plus one mean edge for the transfer itself, and less the more time there is between the two ops.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "schedule/schedule.h"
@@ -16,6 +17,7 @@
 enum { PASSES = 4 };
 
 typedef struct localiser {
+    sked_i_arena arena;
     const sked_graph *g;
     const sked_schedule *s;
     int32_t m;
@@ -204,19 +206,19 @@ static sked_status open_localiser(localiser *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = x->g;
-    SKED_NEW(x->weight, g->n_edges);
-    SKED_NEW(x->wait, g->n_edges);
-    SKED_NEW(x->moment, 2 * (int64_t)g->n_ops);
-    SKED_NEW(x->spare, 2 * (int64_t)g->n_ops);
-    SKED_NEW(x->newer, x->m + 1);
-    SKED_NEW(x->older, x->m + 1);
-    SKED_NEW0(x->free, x->m);
-    SKED_NEW0(x->score, x->m);
-    SKED_NEW(x->tail, g->n_ops);
-    SKED_NEW(x->urgent, g->n_ops);
-    SKED_NEW(x->order, g->n_ops);
-    SKED_NEW(x->device, g->n_ops);
-    SKED_NEW(x->last, g->n_ops);
+    SKED_OWN(&x->arena, x->weight, g->n_edges);
+    SKED_OWN(&x->arena, x->wait, g->n_edges);
+    SKED_OWN(&x->arena, x->moment, 2 * (int64_t)g->n_ops);
+    SKED_OWN(&x->arena, x->spare, 2 * (int64_t)g->n_ops);
+    SKED_OWN(&x->arena, x->newer, x->m + 1);
+    SKED_OWN(&x->arena, x->older, x->m + 1);
+    SKED_OWN0(&x->arena, x->free, x->m);
+    SKED_OWN0(&x->arena, x->score, x->m);
+    SKED_OWN(&x->arena, x->tail, g->n_ops);
+    SKED_OWN(&x->arena, x->urgent, g->n_ops);
+    SKED_OWN(&x->arena, x->order, g->n_ops);
+    SKED_OWN(&x->arena, x->device, g->n_ops);
+    SKED_OWN(&x->arena, x->last, g->n_ops);
     weigh_edges(x);
     rank_ops(x);
     order_moments(x);
@@ -227,20 +229,8 @@ cleanup:
 
 static void close_localiser(localiser *x)
 {
-    free(x->weight);
-    free(x->wait);
-    free(x->moment);
-    free(x->spare);
-    free(x->newer);
-    free(x->older);
-    free(x->free);
-    free(x->score);
-    free(x->tail);
-    free(x->urgent);
-    free(x->order);
     sked_simulator_destroy(x->machine);
-    free(x->device);
-    free(x->last);
+    sked_i_arena_free(&x->arena);
 }
 
 /* The devices of the pass with the shortest replay, into device; how long that is. */

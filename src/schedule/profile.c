@@ -1,5 +1,6 @@
 #include "schedule/profile.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "schedule/holdings.h"

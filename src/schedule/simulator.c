@@ -2,10 +2,12 @@
  * The proxy: start times from device orders. In-edges are copied into rows that are read front to back,
  * so one evaluation is one pass over ops and edges: about 12 bytes read per edge and 20 per op.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "schedule/replay.h"
 
 struct sked_simulator {
+    sked_i_arena arena;
     int32_t ops, devices;
     double *duration;
     int64_t *row;           /* [ops + 1] */
@@ -25,10 +27,7 @@ void sked_simulator_destroy(sked_simulator *sim)
     if (sim == NULL)
         return;
     sked_i_replay_destroy(sim->replay);
-    void *const owned[] = {sim->duration, sim->row,   sim->pred,      sim->lag,
-                           sim->transfer, sim->start, sim->available, sim->bytes};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&sim->arena);
     free(sim);
 }
 
@@ -67,18 +66,18 @@ sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, s
         return sked_i_no_memory(err);
     sim->ops = g->n_ops;
     sim->devices = p->devices;
-    SKED_NEW(sim->duration, n);
-    SKED_NEW(sim->row, n + 1);
-    SKED_NEW(sim->pred, m);
-    SKED_NEW(sim->lag, m);
+    SKED_OWN(&sim->arena, sim->duration, n);
+    SKED_OWN(&sim->arena, sim->row, n + 1);
+    SKED_OWN(&sim->arena, sim->pred, m);
+    SKED_OWN(&sim->arena, sim->lag, m);
     SKED_TRY(sked_i_replay_create(p, &(sked_i_replay_rules){0}, &sim->replay, err));
     if (p->machine != NULL) {
         sim->costs = &sim->replay->costs;
-        SKED_NEW(sim->bytes, m);
+        SKED_OWN(&sim->arena, sim->bytes, m);
     } else if (sked_i_has_transfers(p))
-        SKED_NEW(sim->transfer, m);
-    SKED_NEW(sim->start, n);
-    SKED_NEW(sim->available, d);
+        SKED_OWN(&sim->arena, sim->transfer, m);
+    SKED_OWN(&sim->arena, sim->start, n);
+    SKED_OWN(&sim->arena, sim->available, d);
     for (int64_t i = 0; i < n; i++)
         sim->duration[i] = g->duration[i];
     copy_rows(p, sim);

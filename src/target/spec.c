@@ -22,14 +22,6 @@ const sked_option *sked_target_option_at(int i)
     return i >= 0 && i < SKED_I_TARGET_COMMON_OPTIONS ? &common[i] : NULL;
 }
 
-const sked_option *sked_target_option_find(const char *name)
-{
-    for (int i = 0; i < SKED_I_TARGET_COMMON_OPTIONS; i++)
-        if (strcmp(common[i].name, name) == 0)
-            return &common[i];
-    return NULL;
-}
-
 /* Size of the first part. A '+' before a digit belongs to a number: 1e+3. */
 static size_t part_size(const char *spec, size_t end)
 {

@@ -29,12 +29,6 @@ const sked_target_info *sked_target_at(int i)
     return i >= 0 && i < n_targets ? &targets[i]->info : NULL;
 }
 
-const sked_target_info *sked_target_find(const char *name)
-{
-    const sked_i_target *t = NULL;
-    return sked_i_target_find(name, &t, NULL) == SKED_OK ? &t->info : NULL;
-}
-
 sked_status sked_i_target_find(const char *name, const sked_i_target **out, sked_error *err)
 {
     const char *names[n_targets];

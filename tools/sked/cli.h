@@ -68,8 +68,6 @@ enum {
       "schedule at every horizon, ii, alpha or memory-limit of a range (horizon=10:40:5) and show the "      \
       "trade-off; each "                                                                                     \
       "point gets --time-limit")                                                                             \
-    X(record, TEXT, "record", "FILE", NULL, 0, 0, ON(schedule),                                              \
-      "record the first descent of method gaus: its steps (.jsonl) or a drawing (.svg)")                     \
     X(curve, TEXT, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                          \
       "write value and bound over time, one JSON line at each improvement")                                  \
     X(latency, REAL, "latency", "L", 0, 0, 1e300, ON_MACHINE | ON(robust) | ON(sample),                      \
@@ -200,7 +198,7 @@ void print_families(FILE *out);
 
 /*
  * outputs.c: refuses, before any work, an output that is one of the inputs (ARGUMENT; links are followed) or
- * that cannot be written (IO). load_problem does it for -o, --record and --curve.
+ * that cannot be written (IO). load_problem does it for -o and --curve.
  */
 sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
 sked_status check_output(const arguments *a, const char *output, sked_error *err);

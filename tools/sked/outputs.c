@@ -92,23 +92,19 @@ static sked_status check_measurements(const arguments *a, sked_error *err)
     return st;
 }
 
-/* Value over time has a file of its own: candidates and descents are JSON lines, too. */
+/* Value over time has a file of its own: candidates are JSON lines, too. */
 static sked_status check_curve(const arguments *a, sked_error *err)
 {
     sked_status st = check_output(a, a->curve, err);
-    for (int i = 0; st == SKED_OK && i <= a->output.count; i++) {
-        const char *const other = i < a->output.count ? a->output.at[i] : a->record;
-        if (other != NULL && (strcmp(other, a->curve) == 0 || same_file(other, a->curve)))
+    for (int i = 0; st == SKED_OK && i < a->output.count; i++)
+        if (strcmp(a->output.at[i], a->curve) == 0 || same_file(a->output.at[i], a->curve))
             st = fail(err, SKED_ERR_ARGUMENT, "--curve %.200s: another output has the same name", a->curve);
-    }
     return st;
 }
 
 sked_status check_outputs(const arguments *a, sked_error *err)
 {
-    sked_status st = a->record != NULL ? check_output(a, a->record, err) : SKED_OK;
-    if (st == SKED_OK && a->curve != NULL)
-        st = check_curve(a, err);
+    sked_status st = a->curve != NULL ? check_curve(a, err) : SKED_OK;
     for (int i = 0; st == SKED_OK && i < a->output.count; i++)
         st = check_output(a, a->output.at[i], err);
     return st == SKED_OK ? check_measurements(a, err) : st;

@@ -19,7 +19,6 @@ static void fill_options(const arguments *a, sked_run_options *opt)
     opt->min_distance = a->min_distance;
     opt->stop = &stop_requested;
     opt->progress = show_progress;
-    opt->record = sked_dist_rank() == 0 ? a->record : NULL;
     opt->backend = a->backend;
     opt->together = a->sweep == NULL; /* each point of a sweep is a run, and rank 0 makes them all */
 }
@@ -33,11 +32,6 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
         return fail(err, SKED_ERR_ARGUMENT, "--sweep finds one schedule per point: leave out --candidates");
     if (a->sweep != NULL && a->statistics)
         return fail(err, SKED_ERR_ARGUMENT, "--statistics takes one run: leave out --sweep");
-    if (a->sweep != NULL && a->record != NULL)
-        return fail(err, SKED_ERR_ARGUMENT, "--record takes one run: leave out --sweep");
-    if (a->record != NULL && !ends_with(a->record, ".jsonl") && !ends_with(a->record, ".svg"))
-        return fail(err, SKED_ERR_ARGUMENT, "--record %.200s: a descent is written as .jsonl or .svg",
-                    a->record);
     if (a->sweep != NULL && a->curve != NULL)
         return fail(err, SKED_ERR_ARGUMENT, "--curve takes one run: leave out --sweep");
     if (a->curve != NULL && !ends_with(a->curve, ".jsonl"))
@@ -269,8 +263,6 @@ sked_status run_schedule(arguments *a, sked_error *err)
     if (agreed)
         st = sked_method_run(a->method, &s.problem, &opt, &r, err);
     end_progress();
-    if (st == SKED_OK && a->record != NULL && !r.recorded)
-        warn("--record: no descent took place, nothing is written (the first schedule met the bound?)");
     if (st == SKED_OK)
         warn_about(&s);
     if (agreed)

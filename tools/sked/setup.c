@@ -85,15 +85,7 @@ static sked_status set_objective(const char *word, sked_problem *p, sked_error *
                 sked_suggest(word, names, OBJECTIVE_COUNT, hint, sizeof hint));
 }
 
-static bool takes_interval(const char *method)
-{
-    const sked_method_info *m = method != NULL ? sked_method_find(method) : NULL;
-    return m == NULL || (m->features & SKED_CAN_II) != 0;
-}
-
-/*
- * Objective ii searches for the interval, and a search for the interval minimises it, unless told otherwise.
- * The makespan of a method without that objective means the same: the interval comes first, then the length.
+/* Objective ii searches for the interval, and a search for the interval minimises it, unless told otherwise.
  */
 static sked_status set_interval(const arguments *a, sked_problem *p, sked_error *err)
 {
@@ -104,7 +96,7 @@ static sked_status set_interval(const arguments *a, sked_problem *p, sked_error 
         return SKED_OK;
     if (strcmp(text, "auto") == 0) {
         p->ii = SKED_II_AUTO;
-        if (a->objective == NULL && takes_interval(a->method))
+        if (a->objective == NULL)
             p->objective = SKED_OBJECTIVE_II;
         return SKED_OK;
     }

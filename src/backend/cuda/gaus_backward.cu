@@ -107,33 +107,6 @@ __device__ static void end_of_value(const sked_i_gaus_board &b, unsigned what, c
     }
 }
 
-/* The exact form of one edge: *from by lanes, the other end as a whole. */
-__device__ static sked_i_gaus_pair chance_back(const sked_i_gaus_board &b, int lane, const gaus_factor &from,
-                                               const gaus_factor &to, int32_t gap, double weight,
-                                               sked_i_gaus_pair *own)
-{
-    sked_i_gaus_pair other = {0, 0};
-    double before = 0, pdf, z, to_pdf, to_z, unused;
-    for (int32_t k = 0; k <= from.len; k += 32) {
-        const int32_t d = from.low + k + lane, e = d + gap - 1;
-        const double now = gaus_cdf(b.normal, from, d, &pdf, &z);
-        const double last = __shfl_up_sync(0xffffffffu, now, 1), was = lane == 0 ? before : last;
-        before = __shfl_sync(0xffffffffu, now, 31);
-        if (k + lane > from.len)
-            continue;
-        const double here = gaus_cdf(b.normal, to, e, &to_pdf, &to_z);
-        /* F_from(d) appears in P(d) and, negated, in P(d + 1). */
-        const double slope =
-            pdf * from.inverse * weight * (here - gaus_cdf(b.normal, to, e + 1, &unused, &unused));
-        own->mu -= slope;
-        own->sigma -= slope * z;
-        const double turn = (now - was) * weight * to_pdf * to.inverse;
-        other.mu -= turn;
-        other.sigma -= turn * to_z;
-    }
-    return {gaus_warp_sum(other.mu), gaus_warp_sum(other.sigma)};
-}
-
 /* One edge by its expected shortfall. */
 __device__ static inline void shortfall_back(const sked_i_gaus_board &b, int32_t i, int64_t e, double weight,
                                              sked_i_gaus_pair *own)
@@ -150,26 +123,11 @@ __device__ static inline void shortfall_back(const sked_i_gaus_board &b, int32_t
 
 template <int W>
 __device__ static void edges_back(const sked_i_gaus_board &b, const gaus_team<W> &team, int32_t i,
-                                  const gaus_factor &own, bool exact, sked_i_gaus_pair *out)
+                                  sked_i_gaus_pair *out)
 {
-    const int64_t end = b.succ_ptr[i + 1];
-    for (int64_t e0 = b.succ_ptr[i] + team.rank * 32; e0 < end; e0 += W * 32) {
-        const int64_t e = e0 + team.lane;
-        const bool counts = e < end && gaus_counts(b, e) && b.edge_to[e] != i;
-        if (!exact && counts)
+    for (int64_t e = b.succ_ptr[i] + team.rank * 32 + team.lane; e < b.succ_ptr[i + 1]; e += W * 32)
+        if (gaus_counts(b, e) && b.edge_to[e] != i)
             shortfall_back(b, i, e, b.control->coefficient[gaus_family(b, e)], out);
-        for (unsigned mask = exact ? __ballot_sync(0xffffffffu, counts) : 0; mask != 0; mask &= mask - 1) {
-            const int from = __ffs((int)mask) - 1;
-            const int64_t x = e0 + from;
-            const sked_i_gaus_pair other =
-                chance_back(b, team.lane, own, gaus_factor_of(b, b.edge_to[x], 0), b.gap[x],
-                            b.control->coefficient[gaus_family(b, x)], out);
-            if (team.lane == from) {
-                b.passed[x].mu += other.mu;
-                b.passed[x].sigma += other.sigma;
-            }
-        }
-    }
 }
 
 template <int W>
@@ -190,7 +148,7 @@ __device__ static void backward_op(const sked_i_gaus_board &b, unsigned what, co
     if (team.rank == 0)
         own_window(b, what, team.lane, i, own, size, &out);
     if (what & SKED_I_GAUS_WITH_EDGES)
-        edges_back(b, team, i, own, (what & SKED_I_GAUS_WITH_EXACT) != 0, &out);
+        edges_back(b, team, i, &out);
     if (team.rank == 0 && team.lane == 0) {
         const double weight = b.control->coefficient[SKED_I_GAUS_LATENCY];
         double dm = 0, ds = 0;

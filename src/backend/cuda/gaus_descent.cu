@@ -1,12 +1,138 @@
 /* Descents of the time-step relaxation: whole runs of steps on the device, one stream each. */
-#include "backend/cuda/gaus_landing.h"
+#include "backend/cuda/gaus_steps.h"
 
 extern "C" {
-#include "backend/gaus_step.h"
 #include "base/memory.h"
 }
 
 #include <string.h>
+
+/* ------------------------------------------------------------------ runs under way */
+
+/* Where the points of runs land on the host, in memory that the device writes to. */
+typedef struct landings {
+    struct {
+        double *point; /* [count] */
+        sked_i_gaus_control *control;
+        cudaEvent_t done;
+    } at[SKED_I_GAUS_FLIGHT];
+    int64_t count;
+    int oldest, under_way;
+} landings;
+
+/* The place of the next run, 0 .. SKED_I_GAUS_FLIGHT - 1. */
+static int landings_next(const landings *l)
+{
+    return (l->oldest + l->under_way) % SKED_I_GAUS_FLIGHT;
+}
+
+static sked_status landings_open(landings *l, int64_t count, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    l->count = count;
+    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
+        CUDA_TRY(cudaMallocHost(&l->at[k].point, (size_t)(count > 0 ? count : 1) * sizeof(double)));
+        CUDA_TRY(cudaMallocHost(&l->at[k].control, sizeof(sked_i_gaus_control)));
+        CUDA_TRY(cudaEventCreateWithFlags(&l->at[k].done, cudaEventDisableTiming));
+    }
+cleanup:
+    return st;
+}
+
+static void landings_close(landings *l)
+{
+    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
+        cudaFreeHost(l->at[k].point);
+        cudaFreeHost(l->at[k].control);
+        if (l->at[k].done != NULL)
+            cudaEventDestroy(l->at[k].done);
+    }
+}
+
+static sked_status landings_send(landings *l, const double *point, const sked_i_gaus_control *control,
+                                 cudaStream_t stream, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int k = landings_next(l);
+    CUDA_TRY(cudaGetLastError());
+    CUDA_TRY(cudaMemcpyAsync(l->at[k].point, point, (size_t)l->count * sizeof *point, cudaMemcpyDeviceToHost,
+                             stream));
+    CUDA_TRY(cudaMemcpyAsync(l->at[k].control, control, sizeof *control, cudaMemcpyDeviceToHost, stream));
+    CUDA_TRY(cudaEventRecord(l->at[k].done, stream));
+    l->under_way++;
+cleanup:
+    return st;
+}
+
+static sked_status landings_wait(landings *l, const double **point, sked_i_gaus_value *value, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int k = l->oldest;
+    CUDA_TRY(cudaEventSynchronize(l->at[k].done));
+    l->oldest = (l->oldest + 1) % SKED_I_GAUS_FLIGHT;
+    l->under_way--;
+    SKED_TRY(sked_i_gaus_control_check(l->at[k].control, err));
+    *point = l->at[k].point;
+    *value = l->at[k].control->value;
+cleanup:
+    return st;
+}
+
+/*
+ * Steps of a run as CUDA graphs: launching kernels one by one takes longer than small problems do. What
+ * differs from step to step is read from memory, so one graph serves all runs of CAPTURED steps
+ * that land in the same place.
+ */
+enum { CAPTURED = 16 };
+typedef struct graphs {
+    cudaGraphExec_t at[SKED_I_GAUS_FLIGHT];
+} graphs;
+static void graphs_clear(graphs *g);
+/* launch(data, place, step) launches one step on the stream; `count` of them are made. */
+typedef void (*launch_fn)(void *data, int place, int step);
+
+static void graphs_clear(graphs *g)
+{
+    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
+        if (g->at[k] != NULL)
+            cudaGraphExecDestroy(g->at[k]);
+        g->at[k] = NULL;
+    }
+}
+
+static sked_status capture(graphs *g, int place, launch_fn launch, void *data, cudaStream_t stream,
+                           sked_error *err)
+{
+    sked_status st = SKED_OK;
+    cudaGraph_t graph = NULL;
+    CUDA_TRY(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int k = 0; k < CAPTURED; k++)
+        launch(data, place, k);
+    CUDA_TRY(cudaStreamEndCapture(stream, &graph));
+    CUDA_TRY(cudaGraphInstantiate(&g->at[place], graph, 0));
+cleanup:
+    if (graph != NULL)
+        cudaGraphDestroy(graph);
+    return st;
+}
+
+static sked_status graphs_run(graphs *g, int place, int count, launch_fn launch, void *data,
+                              cudaStream_t stream, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (count == CAPTURED) {
+        if (g->at[place] == NULL)
+            SKED_TRY(capture(g, place, launch, data, stream, err));
+        CUDA_TRY(cudaGraphLaunch(g->at[place], stream));
+        return SKED_OK;
+    }
+    for (int k = 0; k < count; k++)
+        launch(data, place, k);
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ one step */
 
 /* What differs from step to step. */
 typedef struct numbers {
@@ -25,8 +151,8 @@ typedef struct descent {
     double *sent_tau;            /* the same on the host */
     numbers *sent;
     sked_i_gaus_decay decay;
-    sked_i_gaus_landings landings;
-    sked_i_gaus_graphs graphs;
+    landings back;
+    graphs runs;
 } descent;
 
 /* What the table calls a descent. */
@@ -41,7 +167,6 @@ struct mover {
     const int32_t *lo, *hi;
     double *momentum, *variance;
     const numbers *now;
-    bool fixed_sigma;
 };
 
 __device__ static void move_op(const sked_i_gaus_board &b, const mover &m, int64_t i,
@@ -59,8 +184,6 @@ __device__ static void move_op(const sked_i_gaus_board &b, const mover &m, int64
     const double mu =
         b.mu[i] - 10 * rate * sked_i_gaus_adam(&now.decay, &m.momentum[i], &m.variance[i], gradient.mu);
     b.mu[i] = fmin(hi, fmax(lo, mu));
-    if (m.fixed_sigma)
-        return;
     const int64_t k = (int64_t)b.ops + i;
     const double sigma = b.sigma[i];
     const double turn = sked_i_gaus_adam(&now.decay, &m.momentum[k], &m.variance[k], gradient.sigma * sigma);
@@ -84,7 +207,7 @@ static void launch_step(void *data, int place, int k)
     const cudaStream_t stream = d->steps.stream;
     const unsigned blocks = (unsigned)(((int64_t)b.ops * 8 + SKED_I_GAUS_BLOCK - 1) / SKED_I_GAUS_BLOCK);
     const int64_t at = (int64_t)place * SKED_I_GAUS_RUN + k;
-    const mover m = {d->lo, d->hi, d->momentum, d->variance, d->now + at, d->bounds->fixed_sigma};
+    const mover m = {d->lo, d->hi, d->momentum, d->variance, d->now + at};
     sked_i_gaus_forward(&b, d->steps.what, stream);
     sked_i_gaus_profiles(&b, d->tau + at * (b.profiles + 1), &d->now[at].raise, stream);
     sked_i_gaus_backward(&b, d->steps.what, stream);
@@ -125,8 +248,8 @@ static void destroy(sked_i_gaus_descent *opaque)
     if (d == NULL)
         return;
     sked_i_gaus_steps_close(&d->steps);
-    sked_i_gaus_landings_close(&d->landings);
-    sked_i_gaus_graphs_clear(&d->graphs);
+    landings_close(&d->back);
+    graphs_clear(&d->runs);
     cudaFreeHost(d->sent_tau);
     cudaFreeHost(d->sent);
     free(d);
@@ -144,7 +267,7 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
         return sked_i_no_memory(err);
     d->bounds = bounds;
     SKED_TRY(sked_i_gaus_steps_open(&d->steps, view, lay, d, err));
-    SKED_TRY(sked_i_gaus_landings_open(&d->landings, 2 * (int64_t)view->ops, err));
+    SKED_TRY(landings_open(&d->back, 2 * (int64_t)view->ops, err));
     CUDA_TRY(cudaMallocHost(&d->sent_tau, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * rows));
     CUDA_TRY(cudaMallocHost(&d->sent, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * sizeof *d->sent));
     CUDA_TRY(cudaMemcpyAsync(d->lo, bounds->lo, bytes, cudaMemcpyHostToDevice, d->steps.stream));
@@ -176,7 +299,7 @@ static sked_status aim(sked_i_gaus_descent *opaque, const sked_i_gaus_terms *ter
                        sked_error *err)
 {
     descent *d = mine(opaque);
-    sked_i_gaus_graphs_clear(&d->graphs); /* they have the terms in them */
+    graphs_clear(&d->runs); /* they have the terms in them */
     return sked_i_gaus_steps_aim(&d->steps, terms, violation, err);
 }
 
@@ -194,7 +317,7 @@ static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *step
     const sked_i_gaus_board *b = &d->steps.board;
     const cudaStream_t stream = d->steps.stream;
     const size_t rows = (size_t)b->profiles + 1;
-    const int place = sked_i_gaus_landings_next(&d->landings);
+    const int place = landings_next(&d->back);
     const size_t first = (size_t)place * SKED_I_GAUS_RUN;
     for (int k = 0; k < count; k++) {
         sked_i_gaus_decay_advance(&d->decay);
@@ -207,8 +330,8 @@ static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *step
             SKED_I_GAUS_PIECE(d->now + first, d->sent + first, count)};
         SKED_TRY(sked_i_gaus_send(pieces, 2, stream, err));
     }
-    SKED_TRY(sked_i_gaus_graphs_run(&d->graphs, place, count, launch_step, d, stream, err));
-    SKED_TRY(sked_i_gaus_landings_send(&d->landings, b->mu, b->control, stream, err));
+    SKED_TRY(graphs_run(&d->runs, place, count, launch_step, d, stream, err));
+    SKED_TRY(landings_send(&d->back, b->mu, b->control, stream, err));
 cleanup:
     return st;
 }
@@ -219,7 +342,7 @@ static sked_status wait(sked_i_gaus_descent *opaque, double *mu, double *sigma, 
     descent *d = mine(opaque);
     const size_t n = (size_t)d->steps.board.ops;
     const double *point;
-    const sked_status st = sked_i_gaus_landings_wait(&d->landings, &point, value, err);
+    const sked_status st = landings_wait(&d->back, &point, value, err);
     if (st == SKED_OK) {
         memcpy(mu, point, n * sizeof *mu);
         memcpy(sigma, point + n, n * sizeof *sigma);

@@ -72,42 +72,18 @@ __device__ static void book_value(const sked_i_gaus_board &b, const gaus_team<W>
     }
 }
 
-/* The chance that an edge is broken after rounding, by lanes. */
-__device__ static double chance(const sked_i_gaus_board &b, int lane, const gaus_factor &from,
-                                const gaus_factor &to, int32_t gap)
-{
-    double sum = 0, before = 0, pdf, z;
-    for (int32_t k = 0; k <= from.len; k += 32) {
-        const int32_t d = from.low + k + lane;
-        const double now = gaus_cdf(b.normal, from, d, &pdf, &z);
-        const double last = __shfl_up_sync(0xffffffffu, now, 1), was = lane == 0 ? before : last;
-        if (k + lane <= from.len)
-            sum += (now - was) * gaus_cdf(b.normal, to, d + gap - 1, &pdf, &z);
-        before = __shfl_sync(0xffffffffu, now, 31);
-    }
-    return sum;
-}
-
 /* Violations of the out-edges of i, by lanes. */
 template <int W>
-__device__ static void add_edges(const sked_i_gaus_board &b, const gaus_team<W> &team, int32_t i,
-                                 const gaus_factor &own, bool exact, double *sum)
+__device__ static void add_edges(const sked_i_gaus_board &b, const gaus_team<W> &team, int32_t i, double *sum)
 {
-    const int64_t end = b.succ_ptr[i + 1];
-    for (int64_t e0 = b.succ_ptr[i] + team.rank * 32; e0 < end; e0 += W * 32) {
-        const int64_t e = e0 + team.lane;
-        const bool counts = e < end && gaus_counts(b, e) && b.edge_to[e] != i;
-        if (!exact && counts) {
-            const int32_t to = b.edge_to[e];
-            const double deviation = sqrt(b.sigma[i] * b.sigma[i] + b.sigma[to] * b.sigma[to]);
-            double dm, ds;
-            sum[gaus_family(b, e)] +=
-                gaus_excess(b.normal, b.gap[e] - 0.5 + b.mu[i] - b.mu[to], deviation, &dm, &ds);
-        }
-        for (unsigned mask = exact ? __ballot_sync(0xffffffffu, counts) : 0; mask != 0; mask &= mask - 1) {
-            const int64_t x = e0 + __ffs((int)mask) - 1;
-            sum[gaus_family(b, x)] += chance(b, team.lane, own, gaus_factor_of(b, b.edge_to[x], 0), b.gap[x]);
-        }
+    for (int64_t e = b.succ_ptr[i] + team.rank * 32 + team.lane; e < b.succ_ptr[i + 1]; e += W * 32) {
+        const int32_t to = b.edge_to[e];
+        if (!gaus_counts(b, e) || to == i)
+            continue;
+        const double deviation = sqrt(b.sigma[i] * b.sigma[i] + b.sigma[to] * b.sigma[to]);
+        double dm, ds;
+        sum[gaus_family(b, e)] +=
+            gaus_excess(b.normal, b.gap[e] - 0.5 + b.mu[i] - b.mu[to], deviation, &dm, &ds);
     }
 }
 
@@ -121,7 +97,7 @@ __device__ static void forward_op(const sked_i_gaus_board &b, const gaus_team<W>
     if ((what & SKED_I_GAUS_WITH_MEMORY) && b.memory[i] != 0)
         book_value(b, team, i, own);
     if (what & SKED_I_GAUS_WITH_EDGES)
-        add_edges(b, team, i, own, (what & SKED_I_GAUS_WITH_EXACT) != 0, sum);
+        add_edges(b, team, i, sum);
     if (team.rank != 0 || team.lane != 0)
         return;
     double dm, ds;

@@ -10,6 +10,13 @@ extern "C" {
 
 /* ------------------------------------------------------------------ what lies on the device */
 
+/* Copies of rows * length changes that are worth their memory. */
+static int copies_of(int64_t cells)
+{
+    const int64_t copies = 32768 / (cells > 0 ? cells : 1);
+    return copies < 1 ? 1 : copies > 64 ? 64 : (int)copies;
+}
+
 /* As in cpu/gaus/evaluate.c: how far unfolded time reaches. */
 static void measure(sked_i_gaus_board *b, const sked_i_gaus_view *v)
 {
@@ -29,7 +36,7 @@ static void measure(sked_i_gaus_board *b, const sked_i_gaus_view *v)
     b->cells = v->period > 0 ? v->period : v->steps + 1;
     b->lead = v->period > 0 ? v->period * (1 + 64 / v->period) : 0;
     b->length = v->period > 0 ? (int32_t)(b->lead * 2 + v->steps + longest + 1) : v->steps + 1;
-    b->copies = sked_i_gaus_copies(((int64_t)b->profiles + 1) * b->length);
+    b->copies = copies_of(((int64_t)b->profiles + 1) * b->length);
     const int64_t blocks = ((int64_t)v->ops + SKED_I_GAUS_TEAM - 1) / SKED_I_GAUS_TEAM;
     b->light_blocks = blocks < 1 ? 1 : blocks < SKED_I_GAUS_BLOCKS ? (int)blocks : SKED_I_GAUS_BLOCKS;
     b->heavy_blocks = b->heavy_count < SKED_I_GAUS_BLOCKS ? b->heavy_count : SKED_I_GAUS_BLOCKS;
@@ -261,7 +268,7 @@ sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const dou
 
 static unsigned what_matters(const sked_i_gaus_view *v, const sked_i_gaus_terms *t)
 {
-    unsigned what = t->exact_dependency ? SKED_I_GAUS_WITH_EXACT : 0;
+    unsigned what = 0;
     if (v->memory != NULL && (t->weight[v->profiles] != 0 || isfinite(t->capacity[v->profiles])))
         what |= SKED_I_GAUS_WITH_MEMORY;
     if (matters(t, SKED_I_GAUS_DEPENDENCY) || matters(t, SKED_I_GAUS_RECURRENCE))

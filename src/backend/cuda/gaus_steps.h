@@ -27,8 +27,7 @@ enum {
     SKED_I_GAUS_WITH_MEMORY = 1,
     SKED_I_GAUS_WITH_EDGES = 2,
     SKED_I_GAUS_WITH_LATENCY = 4,
-    SKED_I_GAUS_WITH_CAPACITY = 8,
-    SKED_I_GAUS_WITH_EXACT = 16
+    SKED_I_GAUS_WITH_CAPACITY = 8
 };
 
 /* Numbers that the host and one thread of the device keep. */
@@ -88,13 +87,6 @@ typedef struct sked_i_gaus_board {
     double *dmu, *dsigma;       /* [ops] of a single evaluation */
     sked_i_gaus_control *control;
 } sked_i_gaus_board;
-
-/* Copies of rows * length changes that are worth their memory. */
-static inline int sked_i_gaus_copies(int64_t cells)
-{
-    const int64_t copies = 32768 / (cells > 0 ? cells : 1);
-    return copies < 1 ? 1 : copies > 64 ? 64 : (int)copies;
-}
 
 /* Launches on a stream. tau: [profiles + 1] on the device. */
 void sked_i_gaus_forward(const sked_i_gaus_board *b, unsigned what, cudaStream_t stream);
@@ -159,15 +151,11 @@ struct gaus_factor {
     double mu, inverse;
 };
 
-__device__ static inline gaus_factor gaus_factor_at(double mu, double sigma, int32_t shift)
-{
-    const double reach = SKED_I_GAUS_REACH * sigma;
-    const int32_t low = (int32_t)ceil(mu - reach - 0.5), high = (int32_t)floor(mu + reach - 0.5);
-    return {low + shift, high >= low ? high - low + 1 : 0, mu + shift, 1 / sigma};
-}
 __device__ static inline gaus_factor gaus_factor_of(const sked_i_gaus_board &b, int32_t op, int32_t shift)
 {
-    return gaus_factor_at(b.mu[op], b.sigma[op], shift);
+    const double mu = b.mu[op], sigma = b.sigma[op], reach = SKED_I_GAUS_REACH * sigma;
+    const int32_t low = (int32_t)ceil(mu - reach - 0.5), high = (int32_t)floor(mu + reach - 0.5);
+    return {low + shift, high >= low ? high - low + 1 : 0, mu + shift, 1 / sigma};
 }
 /* F at step d; *pdf and *z where it moves, 0 elsewhere. */
 __device__ static inline double gaus_cdf(const sked_i_normal *t, const gaus_factor &f, int32_t d, double *pdf,
@@ -191,16 +179,6 @@ __device__ static inline double gaus_warp_sum(double x)
     for (int k = 16; k > 0; k >>= 1)
         x += __shfl_xor_sync(0xffffffffu, x, k);
     return x;
-}
-/* Takes the changes of one cell out of all copies, `stride` apart, and leaves zeros. */
-__device__ static inline long long gaus_take_change(unsigned long long *change, int copies, int64_t stride)
-{
-    unsigned long long sum = 0;
-    for (int k = 0; k < copies; k++) {
-        sum += change[k * stride];
-        change[k * stride] = 0;
-    }
-    return (long long)sum;
 }
 /* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
 __device__ static inline double gaus_excess(const sked_i_normal *t, double m, double s, double *dm,

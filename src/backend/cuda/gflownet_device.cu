@@ -25,18 +25,30 @@ struct results {
     char *begin;
 };
 
-struct sked_i_once_device {
-    sked_i_once_shape shape;
-    cudaStream_t stream;
-    int multiprocessors, most_shared;
-    sked_i_cuda_arena fixed, work;
-    float *parameter, *moment1, *moment2, *gradient;
-    float *state_turned, *device_turned, *back_state_turned, *back_turned;
+/* PPO: trajectories are drawn first, with the log P_F of every step, and replayed in every epoch. */
+struct drawn {
+    int32_t *steps; /* [2 * count * n] ops, then devices */
+    /* log P_F of the steps [count * n]; [count] log P_F, log P_B, makespan, what a ratio counts */
+    double *numbers;
+};
+
+/* The caller's walks, and where they came from. */
+struct once_walks : sked_i_gpu_walks {
+    sked_i_gpu_walks *from;
+    double *log_step;    /* [count * n] log P_F of every step: out by walk, in by learn; or NULL */
+    const double *slope; /* [count] PPO: what a ratio of a trajectory counts; or NULL */
+    drawn own;
+};
+
+struct once_device : sked_i_gpu_model {
+    float *state_turned, *device_turned;
     pinned up, down;
     /* The call under way. */
-    once_lesson *lesson;       /* [model.lessons] */
-    sked_i_once_walks **walks; /* the same */
-    int64_t room;              /* for so many */
+    once_lesson *lesson; /* [model.lessons] */
+    once_walks **walks;  /* the same */
+    once_walks *given;   /* what was given to walk or learn */
+    int32_t n_given;
+    int64_t room; /* for so many */
     once_model model;
     once_encoder encoder;
     results out; /* on the device */
@@ -44,7 +56,6 @@ struct sked_i_once_device {
     size_t upload_bytes;
     int32_t threads, most_ops;
     int64_t steps; /* ops and devices of all trajectories */
-    double *partial_norm;
     float *partial_sum;
     int64_t zero_bytes; /* gradients of rows that begin as zeros */
     char *zero;
@@ -66,80 +77,67 @@ cleanup:
 
 /* ------------------------------------------------------------------ the model */
 
-static void place_model(sked_i_once_device *d)
+static void place_model(once_device *d)
 {
-    const sked_i_once_shape *s = &d->shape;
-    const int64_t c = s->context, w = s->width, back = s->learned;
-    sked_i_cuda_arena *a = &d->fixed;
-    d->parameter = SKED_CUT(a, float, s->total);
-    d->moment1 = SKED_CUT(a, float, s->total);
-    d->moment2 = SKED_CUT(a, float, s->total);
-    d->gradient = SKED_CUT(a, float, s->total);
-    d->state_turned = SKED_CUT(a, float, 2 * c * w);
-    d->device_turned = SKED_CUT(a, float, c *w);
-    d->back_state_turned = SKED_CUT(a, float, back * 2 * c * w);
-    d->back_turned = SKED_CUT(a, float, back *c *w);
+    sked_i_gpu_cut_model(d);
+    d->state_turned = SKED_CUT(&d->fixed, float, 2 * ONCE_WIDE * ONCE_WIDE);
+    d->device_turned = SKED_CUT(&d->fixed, float, ONCE_WIDE *ONCE_WIDE);
 }
 
 /*
  * The last one that was put away waits here for the next call: memory and streams take longer than a thousand
  * draws of 50 ops. What it holds is bounded.
  */
-static sked_i_once_device *idle;
+static once_device *idle;
 static const size_t idle_bytes = (size_t)64 << 20;
 
-static void release(sked_i_once_device *d)
+static void clear_given(once_device *d)
+{
+    for (int32_t b = 0; b < d->n_given; b++) {
+        free(d->given[b].own.steps);
+        free(d->given[b].own.numbers);
+    }
+    d->n_given = 0;
+}
+
+static void release(once_device *d)
 {
     if (d == NULL)
         return;
-    if (d->stream != NULL) {
-        cudaStreamSynchronize(d->stream);
-        cudaStreamDestroy(d->stream);
-    }
-    sked_i_cuda_arena_close(&d->fixed);
-    sked_i_cuda_arena_close(&d->work);
+    sked_i_gpu_close(d);
     cudaFreeHost(d->up.at);
     cudaFreeHost(d->down.at);
+    clear_given(d);
     free(d->lesson);
     free(d->walks);
+    free(d->given);
     delete d;
 }
 
-static void destroy(sked_i_once_device *d)
+static void destroy(sked_i_gpu_model *m)
 {
+    once_device *d = static_cast<once_device *>(m);
     if (d != NULL && d->work.size <= idle_bytes && d->up.size <= idle_bytes && d->down.size <= idle_bytes &&
         cudaStreamSynchronize(d->stream) == cudaSuccess)
         d = __atomic_exchange_n(&idle, d, __ATOMIC_ACQ_REL);
     release(d);
 }
 
-static bool same_shape(const sked_i_once_shape *a, const sked_i_once_shape *b)
-{
-    return a->dim == b->dim && a->layers == b->layers && a->head == b->head && a->mlp == b->mlp &&
-           a->temperature == b->temperature && a->context == b->context && a->width == b->width &&
-           a->learned == b->learned && a->total == b->total;
-}
-
-static sked_status create(const sked_i_once_shape *shape, sked_i_once_device **out, sked_error *err)
+static sked_status create(const sked_i_gpu_shape *shape, sked_i_gpu_model **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int device = 0;
-    sked_i_once_device *d = __atomic_exchange_n(&idle, NULL, __ATOMIC_ACQ_REL);
-    if (d != NULL && same_shape(&d->shape, shape)) {
+    once_device *d = __atomic_exchange_n(&idle, NULL, __ATOMIC_ACQ_REL);
+    if (d != NULL && memcmp(&d->shape, shape, sizeof *shape) == 0) {
         *out = d;
         return SKED_OK;
     }
     release(d);
-    d = new (std::nothrow) sked_i_once_device();
+    d = new (std::nothrow) once_device();
     if (d == NULL)
         return sked_i_no_memory(err);
     d->shape = *shape;
-    CUDA_TRY(cudaGetDevice(&device));
-    CUDA_TRY(cudaDeviceGetAttribute(&d->multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    CUDA_TRY(cudaDeviceGetAttribute(&d->most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    CUDA_TRY(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
-    d->most_shared -= 6144; /* what kernels have of a fixed size */
-    SKED_TRY(once_walk_setup(d->most_shared, err));
+    SKED_TRY(sked_i_gpu_open(d, 6144, err)); /* what kernels have of a fixed size */
+    SKED_TRY(once_walk_setup((int32_t)d->most_shared, err));
     place_model(d);
     SKED_TRY(sked_i_cuda_arena_open(&d->fixed, "the model", err));
     place_model(d);
@@ -150,69 +148,27 @@ cleanup:
     return st;
 }
 
-static sked_status upload(sked_i_once_device *d, const float *from, float *to, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const size_t bytes = (size_t)d->shape.total * sizeof(float);
-    if (from == NULL) {
-        CUDA_TRY(cudaMemsetAsync(to, 0, bytes, d->stream));
-    } else {
-        CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, d->stream));
-        CUDA_TRY(cudaStreamSynchronize(d->stream)); /* the caller's memory is free again */
-    }
-cleanup:
-    return st;
-}
-
-static sked_status put(sked_i_once_device *d, const float *parameter, const float *moment1,
-                       const float *moment2, sked_error *err)
-{
-    sked_status st = upload(d, parameter, d->parameter, err);
-    if (st == SKED_OK)
-        st = upload(d, moment1, d->moment1, err);
-    if (st == SKED_OK)
-        st = upload(d, moment2, d->moment2, err);
-    return st;
-}
-
-static sked_status get(sked_i_once_device *d, float *parameter, float *moment1, float *moment2,
-                       sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const size_t bytes = (size_t)d->shape.total * sizeof(float);
-    float *const to[] = {parameter, moment1, moment2}, *const from[] = {d->parameter, d->moment1, d->moment2};
-    for (int k = 0; k < 3; k++)
-        if (to[k] != NULL)
-            CUDA_TRY(cudaMemcpyAsync(to[k], from[k], bytes, cudaMemcpyDeviceToHost, d->stream));
-    CUDA_TRY(cudaStreamSynchronize(d->stream));
-cleanup:
-    return st;
-}
-
 /* ------------------------------------------------------------------ memory of a call */
 
-static once_layout lay_out(const sked_i_once_device *d, int32_t shared)
+static once_layout lay_out(const once_device *d, int32_t shared)
 {
-    return once_lay_out(&d->shape, d->threads, d->grad, shared / 16 * 16, d->model.lessons, d->lesson);
+    return once_lay_out(d->threads, d->grad, shared / 16 * 16, d->model.lessons, d->lesson);
 }
 
 /*
  * As many walks in a block as there is room for: two at least where they have few threads, be there as many
  * or not, so that it does not depend on their number which kernel takes them.
  */
-static bool lay_out_preset(sked_i_once_device *d)
+static bool lay_out_inside(once_device *d)
 {
-    const int32_t processors = d->multiprocessors, walks = d->model.walks;
+    const int32_t processors = d->processors, walks = d->model.walks;
     const int32_t least = d->threads > ONCE_FEWER ? 1 : 2;
     const int32_t each = walks > 0 ? (walks + processors - 1) / processors : 1;
     const int32_t room = d->threads > ONCE_FEWER ? 1 : d->grad ? ONCE_SIDE_GRAD : ONCE_SIDE;
-    if (d->shape.width != ONCE_PRESET || d->shape.context != ONCE_PRESET || d->shape.learned)
-        return false;
     for (int32_t fit = each < least ? least : each < room ? each : room; fit >= least; fit--) {
-        once_layout at = lay_out(d, (d->most_shared - ONCE_WEIGHTS) / fit);
+        once_layout at = lay_out(d, ((int32_t)d->most_shared - ONCE_WEIGHTS) / fit);
         if (!at.inside)
             continue;
-        at.preset = true;
         at.side = each < fit ? each : fit;
         at.blocks = (walks + at.side - 1) / at.side;
         if (d->threads == ONCE_FEWER && at.blocks > processors)
@@ -225,23 +181,20 @@ static bool lay_out_preset(sked_i_once_device *d)
 
 /* Trajectories side by side decide how much shared memory each may have, and how many threads: as measured.
  */
-static void choose_block(sked_i_once_device *d, int64_t walks, int64_t crowd)
+static void choose_block(once_device *d, int64_t walks, int64_t crowd)
 {
-    const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors, most = d->grad ? 6 : 8;
+    const int64_t each = (walks + d->processors - 1) / d->processors, most = d->grad ? 6 : 8;
     const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
-    const int32_t shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
-    d->threads = crowd > 2 * d->multiprocessors ? ONCE_FEWER : ONCE_MORE; /* sums depend on it */
-    if (lay_out_preset(d))
+    d->threads = crowd > 2 * d->processors ? ONCE_FEWER : ONCE_MORE; /* sums depend on it */
+    if (lay_out_inside(d))
         return;
-    d->model.layout = lay_out(d, shared);
-    if (!d->model.layout.inside && d->threads > ONCE_FEWER) { /* fewer threads need less room */
-        d->threads = ONCE_FEWER;
-        d->model.layout = lay_out(d, shared);
-    }
+    d->threads = ONCE_FEWER;
+    d->model.layout = lay_out(d, (int32_t)(((int64_t)d->most_shared + 1024) / side_by_side - 2048));
+    d->model.layout.inside = false; /* weights are not */
 }
 
 /* Everything that is copied to the device, with pointers into it; counts where p has no host memory. */
-static void pack_all(sked_i_once_device *d, once_pack *p)
+static void pack_all(once_device *d, gpu_pack *p)
 {
     once_model *m = &d->model;
     once_lesson *lessons = p->host != NULL ? (once_lesson *)p->host : NULL;
@@ -271,7 +224,7 @@ static void pack_all(sked_i_once_device *d, once_pack *p)
     }
 }
 
-static void place_results(sked_i_once_device *d, char *begin, results *r)
+static void place_results(once_device *d, char *begin, results *r)
 {
     const size_t walks = (size_t)d->model.walks, lessons = (size_t)d->model.lessons;
     r->begin = begin;
@@ -286,7 +239,7 @@ static void place_results(sked_i_once_device *d, char *begin, results *r)
     r->bytes = r->numbers + (size_t)d->steps * sizeof(int32_t);
 }
 
-static void place_layer(sked_i_cuda_arena *a, const sked_i_once_shape *s, int64_t rows, bool grad,
+static void place_layer(sked_i_cuda_arena *a, const sked_i_gpu_shape *s, int64_t rows, bool grad,
                         once_layer *l)
 {
     const int64_t inner = (int64_t)HEADS * s->head;
@@ -312,9 +265,9 @@ static void place_layer(sked_i_cuda_arena *a, const sked_i_once_shape *s, int64_
 }
 
 /* Without gradients all layers work in the same memory, but for the row that goes on. */
-static void place_encoder(sked_i_once_device *d, sked_i_cuda_arena *a)
+static void place_encoder(once_device *d, sked_i_cuda_arena *a)
 {
-    const sked_i_once_shape *s = &d->shape;
+    const sked_i_gpu_shape *s = &d->shape;
     const int64_t rows = d->model.rows, inner = (int64_t)HEADS * s->head;
     const int64_t lessons = d->model.lessons, widest = s->mlp > s->width ? s->mlp : s->width;
     once_encoder *e = &d->encoder;
@@ -339,12 +292,14 @@ static void place_encoder(sked_i_once_device *d, sked_i_cuda_arena *a)
     e->dinput = SKED_CUT(a, float, rows * s->dim);
     e->dmixed = SKED_CUT(a, float, rows *inner);
     e->dfilm = SKED_CUT(a, float, lessons *(s->layers + 1) * 2 * widest);
-    e->gradient = SKED_CUT(a, float, lessons * s->total);
+    d->lessons = d->model.lessons;
+    sked_i_gpu_cut_gradients(d, a);
+    e->gradient = d->gradient;
 }
 
-static void place_rows(sked_i_once_device *d, sked_i_cuda_arena *a)
+static void place_rows(once_device *d, sked_i_cuda_arena *a)
 {
-    const sked_i_once_shape *s = &d->shape;
+    const sked_i_gpu_shape *s = &d->shape;
     once_model *m = &d->model;
     const int64_t lessons = m->lessons, rows = m->rows;
     m->heat1 = SKED_CUT(a, float, lessons * s->temperature);
@@ -364,10 +319,9 @@ static void place_rows(sked_i_once_device *d, sked_i_cuda_arena *a)
 }
 
 /* What the trajectories of a problem keep, and with gradients what they say. */
-static void place_walks(sked_i_once_device *d, sked_i_cuda_arena *a, once_lesson *l)
+static void place_walks(once_device *d, sked_i_cuda_arena *a, once_lesson *l)
 {
-    const int64_t w = d->shape.width, c = d->shape.context, n = l->n, count = l->count,
-                  back = d->shape.learned;
+    const int64_t w = ONCE_WIDE, c = ONCE_WIDE, n = l->n, count = l->count;
     const once_layout *layout = &d->model.layout;
     l->global = SKED_CUT(a, char, count * layout->stride);
     l->saved = d->saves ? SKED_CUT(a, char, count *(int64_t)layout->shared_bytes) : NULL;
@@ -378,15 +332,12 @@ static void place_walks(sked_i_once_device *d, sked_i_cuda_arena *a, once_lesson
     l->dbases = SKED_CUT(a, float, count *n *w);
     l->versions = SKED_CUT(a, float, count * 2 * n * c);
     l->dversions = SKED_CUT(a, float, count * 2 * n * w);
-    l->back_states = SKED_CUT(a, float, back *count *n *(2 * c + SKED_I_ONCE_BACK));
-    l->dbacks = SKED_CUT(a, float, back *count *n *w);
-    l->dback_versions = SKED_CUT(a, float, back *count * 2 * n * w);
     l->small = SKED_CUT(a, float, count * d->model.at.small);
     l->sums = SKED_CUT(a, float, n *(w + 2 * c) + d->model.at.total);
 }
 
 /* Rows that begin as zeros lie together. */
-static void place_zeros(sked_i_once_device *d, sked_i_cuda_arena *a)
+static void place_zeros(once_device *d, sked_i_cuda_arena *a)
 {
     const int64_t w = d->shape.width, c = d->shape.context;
     const size_t begin = a->used;
@@ -400,7 +351,7 @@ static void place_zeros(sked_i_once_device *d, sked_i_cuda_arena *a)
     d->zero_bytes = (int64_t)(a->used - begin);
 }
 
-static void place_all(sked_i_once_device *d, sked_i_cuda_arena *a)
+static void place_all(once_device *d, sked_i_cuda_arena *a)
 {
     once_model *m = &d->model;
     const int64_t walks = m->walks, lessons = m->lessons;
@@ -430,47 +381,63 @@ static void place_all(sked_i_once_device *d, sked_i_cuda_arena *a)
     m->slope = SKED_CUT(a, double, walks);
     m->value = SKED_CUT(a, double, walks);
     m->n_versions = SKED_CUT(a, int32_t, walks);
-    d->partial_norm = SKED_CUT(a, double, lessons *ONCE_NORM_BLOCKS);
+    d->norm = d->out.norm;
     d->partial_sum = SKED_CUT(a, float, lessons *ONCE_SPLITS *(m->at.total - m->at.small));
 }
 
 /* Steps of a launch: a few milliseconds, whatever the number of trajectories. */
-static int32_t steps_at_once(const sked_i_once_device *d)
+static int32_t steps_at_once(const once_device *d)
 {
-    const int64_t waves = 1 + d->model.walks / ((int64_t)d->multiprocessors * 8);
+    const int64_t waves = 1 + d->model.walks / ((int64_t)d->processors * 8);
     return (int32_t)(waves < 32 ? 512 / waves : 16);
 }
 
-static sked_status make_room(sked_i_once_device *d, int32_t count, sked_error *err)
+static sked_status make_room(once_device *d, int32_t count, sked_error *err)
 {
     sked_status st = SKED_OK;
+    clear_given(d);
     if (count <= d->room)
         return SKED_OK;
     free(d->lesson);
     free(d->walks);
+    free(d->given);
     d->room = 0;
     d->lesson = (once_lesson *)sked_i_alloc(count, sizeof *d->lesson);
-    d->walks = (sked_i_once_walks **)sked_i_alloc(count, sizeof *d->walks);
-    if (d->lesson == NULL || d->walks == NULL)
+    d->walks = (once_walks **)sked_i_alloc(count, sizeof *d->walks);
+    d->given = (once_walks *)sked_i_alloc_zero(count, sizeof *d->given);
+    if (d->lesson == NULL || d->walks == NULL || d->given == NULL)
         st = sked_i_no_memory(err);
     else
         d->room = count;
     return st;
 }
 
+/* Takes what the caller gives. */
+static sked_status take(once_device *d, int32_t count, sked_i_gpu_walks *w, sked_error *err)
+{
+    const sked_status st = make_room(d, count, err);
+    for (int32_t b = 0; st == SKED_OK && b < count; b++) {
+        d->given[b] = once_walks();
+        *static_cast<sked_i_gpu_walks *>(&d->given[b]) = w[b];
+        d->given[b].from = &w[b];
+        d->n_given = b + 1;
+    }
+    return st;
+}
+
 /* Sizes of a call; returns the bytes of device memory that it needs. */
-static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w, bool grad)
+static size_t measure(once_device *d, int32_t count, once_walks *w, bool grad)
 {
     once_model *m = &d->model;
     sked_i_cuda_arena counting = {};
-    once_pack pack = {};
+    gpu_pack pack = {};
     int64_t walks = 0, rows = 0;
     d->grad = grad;
     memset((void *)d->lesson, 0, (size_t)count * sizeof *d->lesson);
     d->steps = 0;
     d->most_ops = 0;
     for (int32_t b = 0; b < count; b++) {
-        const sked_i_once_problem *x = w[b].problem;
+        const sked_i_gpu_problem *x = w[b].problem;
         d->walks[b] = &w[b];
         d->lesson[b].first_row = (int32_t)rows;
         d->lesson[b].first_walk = (int32_t)walks;
@@ -481,12 +448,10 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
     }
     *m = {};
     m->shape = d->shape;
-    m->at = once_small_of(&d->shape);
+    m->at = once_small_of();
     m->parameter = d->parameter;
     m->state_turned = d->state_turned;
     m->device_turned = d->device_turned;
-    m->back_state_turned = d->back_state_turned;
-    m->back_turned = d->back_turned;
     m->lessons = count;
     m->rows = (int32_t)rows;
     m->walks = (int32_t)walks;
@@ -499,7 +464,7 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
 }
 
 /* Trajectories that are given: into the block that is copied. */
-static sked_status upload_steps(sked_i_once_device *d, sked_error *err)
+static sked_status upload_steps(once_device *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     for (size_t b = 0; b < (size_t)d->model.lessons; b++) {
@@ -522,7 +487,7 @@ cleanup:
 }
 
 /* DEVICE, with what would fit, where there is not enough memory for the call. */
-static sked_status check_memory(const sked_i_once_device *d, size_t need, const char *what, sked_error *err)
+static sked_status check_memory(const once_device *d, size_t need, const char *what, sked_error *err)
 {
     const size_t there = sked_i_cuda_free_bytes() + d->work.size;
     if (need <= there)
@@ -534,10 +499,10 @@ static sked_status check_memory(const sked_i_once_device *d, size_t need, const 
 }
 
 /* Takes the memory that `measure` found, and copies the problems there. */
-static sked_status open_call(sked_i_once_device *d, size_t need, const char *what, sked_error *err)
+static sked_status open_call(once_device *d, size_t need, const char *what, sked_error *err)
 {
     sked_status st = SKED_OK;
-    once_pack pack = {};
+    gpu_pack pack = {};
     if (need > d->work.size) {
         SKED_TRY(check_memory(d, need, what, err));
         CUDA_TRY(cudaStreamSynchronize(d->stream)); /* the last update may still read there */
@@ -560,7 +525,7 @@ cleanup:
 /* ------------------------------------------------------------------ walks */
 
 /* All launches of the walks. STOPPED at the limit; what is complete then is there. */
-static sked_status walk_all(sked_i_once_device *d, const sked_i_limit *limit, sked_error *err)
+static sked_status walk_all(once_device *d, const sked_i_limit *limit, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t step = d->saves ? steps_at_once(d) : d->most_ops;
@@ -586,16 +551,13 @@ static sked_status check_walk(int32_t status, int32_t n, sked_error *err)
     case WALK_NO_PROBABILITY:
         return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d", step,
                            (int)n);
-    case WALK_NO_BACK_PROBABILITY:
-        return sked_i_fail(err, SKED_ERR_BUG, "the backward policy gives no probability at step %d of %d",
-                           step, (int)n);
     default:
         return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", step);
     }
 }
 
 /* Waits, and hands the numbers out. `learnt`: losses and norms too. */
-static sked_status bring(sked_i_once_device *d, bool learnt, sked_error *err)
+static sked_status bring(once_device *d, bool learnt, sked_error *err)
 {
     sked_status st = SKED_OK;
     bool steps = false;
@@ -615,7 +577,7 @@ static sked_status bring(sked_i_once_device *d, bool learnt, sked_error *err)
     }
     CUDA_TRY(cudaStreamSynchronize(d->stream));
     for (size_t b = 0; b < (size_t)d->model.lessons; b++) {
-        sked_i_once_walks *w = d->walks[b];
+        once_walks *w = d->walks[b];
         const once_lesson *l = &d->lesson[b];
         const size_t count = (size_t)l->count, cells = count * (size_t)l->n;
         const int32_t *op = r.steps + (l->op - d->out.steps);
@@ -632,18 +594,18 @@ static sked_status bring(sked_i_once_device *d, bool learnt, sked_error *err)
         }
         if (learnt) {
             const double *of = r.loss + ONCE_LOSSES * b;
-            w->loss = of[ONCE_LOSS];
-            w->log_z = of[ONCE_CENTRE];
-            w->speedup = of[ONCE_SPEEDUP];
-            w->pull = of[ONCE_PULL];
-            w->norm = r.norm[b];
+            w->from->loss = of[ONCE_LOSS];
+            w->from->log_z = of[ONCE_CENTRE];
+            w->from->speedup = of[ONCE_SPEEDUP];
+            w->from->pull = of[ONCE_PULL];
+            w->from->norm = r.norm[b];
         }
     }
 cleanup:
     return st;
 }
 
-static sked_status run_walks(sked_i_once_device *d, size_t need, const sked_i_limit *limit, sked_error *err)
+static sked_status run_walks(once_device *d, size_t need, const sked_i_limit *limit, sked_error *err)
 {
     sked_status st = SKED_OK, stopped = SKED_OK;
     char what[80];
@@ -661,9 +623,9 @@ cleanup:
 }
 
 /* Trajectories from `first` on, `count` of them. */
-static sked_i_once_walks part_of(const sked_i_once_walks *w, int32_t first, int32_t count)
+static once_walks part_of(const once_walks *w, int32_t first, int32_t count)
 {
-    sked_i_once_walks part = *w;
+    once_walks part = *w;
     const int64_t step = (int64_t)first * w->problem->n;
     part.count = count;
     part.listed = w->listed - first < 0 ? 0 : w->listed - first;
@@ -678,19 +640,18 @@ static sked_i_once_walks part_of(const sked_i_once_walks *w, int32_t first, int3
 }
 
 /* One problem, so many trajectories at a time as fit. */
-static sked_status walk_parts(sked_i_once_device *d, const sked_i_once_walks *w, const sked_i_limit *limit,
-                              sked_error *err)
+static sked_status walk_parts(once_device *d, const once_walks *w, const sked_i_limit *limit, sked_error *err)
 {
     const size_t there = sked_i_cuda_free_bytes() + d->work.size;
     int32_t most = w->count;
     for (;;) {
-        sked_i_once_walks part = part_of(w, 0, most);
+        once_walks part = part_of(w, 0, most);
         if (most <= 1 || measure(d, 1, &part, false) <= there)
             break;
         most = (most + 1) / 2;
     }
     for (int32_t first = 0; first < w->count; first += most) {
-        sked_i_once_walks part = part_of(w, first, w->count - first < most ? w->count - first : most);
+        once_walks part = part_of(w, first, w->count - first < most ? w->count - first : most);
         const sked_status st = run_walks(d, measure(d, 1, &part, false), limit, err);
         if (st != SKED_OK)
             return st;
@@ -700,87 +661,147 @@ static sked_status walk_parts(sked_i_once_device *d, const sked_i_once_walks *w,
     return SKED_OK;
 }
 
-static sked_status walk(sked_i_once_device *d, int32_t count, sked_i_once_walks *w, const sked_i_limit *limit,
-                        sked_error *err)
+/* All that was given. */
+static sked_status walk_given(once_device *d, const sked_i_limit *limit, sked_error *err)
 {
-    for (int32_t b = 0; b < count; b++)
-        for (int32_t k = 0; k < w[b].count; k++)
-            w[b].makespan[k] = NAN;
-    if (sked_i_limit_heard(limit))
-        return sked_i_limit_fail(err);
-    const sked_status room = make_room(d, count, err);
-    if (room != SKED_OK)
-        return room;
-    const size_t need = measure(d, count, w, false);
+    const size_t need = measure(d, d->n_given, d->given, false);
     if (need <= d->work.size || need <= sked_i_cuda_free_bytes() + d->work.size) /* asking takes long */
         return run_walks(d, need, limit, err);
-    for (int32_t b = 0; b < count; b++) {
-        const sked_status st = walk_parts(d, &w[b], limit, err);
+    for (int32_t b = 0; b < d->n_given; b++) {
+        const sked_status st = walk_parts(d, &d->given[b], limit, err);
         if (st != SKED_OK)
             return st;
     }
     return SKED_OK;
 }
 
+static sked_status walk(sked_i_gpu_model *m, int32_t count, sked_i_gpu_walks *w, const sked_i_limit *limit,
+                        sked_error *err)
+{
+    once_device *d = static_cast<once_device *>(m);
+    for (int32_t b = 0; b < count; b++)
+        for (int32_t k = 0; k < w[b].count; k++)
+            w[b].makespan[k] = NAN;
+    if (sked_i_limit_heard(limit))
+        return sked_i_limit_fail(err);
+    const sked_status st = take(d, count, w, err);
+    return st == SKED_OK ? walk_given(d, limit, err) : st;
+}
+
 /* ------------------------------------------------------------------ learning */
 
-static sked_status learn(sked_i_once_device *d, int32_t count, sked_i_once_walks *w,
-                         const sked_i_limit *limit, sked_error *err)
+static sked_status make_drawn(once_walks *w, sked_error *err)
 {
-    sked_status st = make_room(d, count, err);
-    if (st != SKED_OK)
-        return st;
+    sked_status st = SKED_OK;
+    const int64_t count = w->count, cells = count * w->problem->n;
+    w->own.steps = (int32_t *)sked_i_alloc(2 * cells, sizeof *w->own.steps);
+    w->own.numbers = (double *)sked_i_alloc(cells + 4 * count, sizeof *w->own.numbers);
+    if (w->own.steps == NULL || w->own.numbers == NULL)
+        return sked_i_no_memory(err);
+    if (w->replay) {
+        memcpy(w->own.steps, w->op, (size_t)cells * sizeof *w->op);
+        memcpy(w->own.steps + cells, w->device, (size_t)cells * sizeof *w->device);
+    }
+    w->op = w->own.steps;
+    w->device = w->own.steps + cells;
+    w->log_step = w->own.numbers;
+    w->log_forward = w->own.numbers + cells;
+    w->log_backward = w->log_forward + count;
+    w->makespan = w->log_backward + count;
+    return st;
+}
+
+/* Advantages of what was drawn (loss.c): minus what log P_F of each trajectory counts. */
+static void set_slopes(once_walks *w)
+{
+    const sked_i_gpu_problem *p = w->problem;
+    double *slope = w->makespan + w->count, mean = 0, square = 0;
+    for (int32_t k = 0; k < w->count; k++) {
+        const double speedup = w->makespan[k] > 0 ? p->work / w->makespan[k] : 1;
+        slope[k] = (speedup - p->devices) / p->temperature;
+    }
+    for (int32_t k = 0; k < w->count; k++)
+        mean += slope[k] / w->count;
+    for (int32_t k = 0; k < w->count; k++)
+        square += (slope[k] - mean) * (slope[k] - mean) / w->count;
+    const double unit = (1 + sqrt(square)) * w->count * p->n;
+    for (int32_t k = 0; k < w->count; k++)
+        slope[k] = (mean - slope[k]) / unit;
+    w->slope = slope;
+    w->replay = true;
+}
+
+/* The caller has asked for what was drawn, where its pointers are not NULL. */
+static void hand_out(const once_walks *w)
+{
+    const sked_i_gpu_walks *to = w->from;
+    const size_t count = (size_t)w->count, bytes = count * (size_t)w->problem->n * sizeof *w->op;
+    if (to->op != NULL && !to->replay) {
+        memcpy(to->op, w->op, bytes);
+        memcpy(to->device, w->device, bytes);
+    }
+    if (to->log_forward != NULL) {
+        memcpy(to->log_forward, w->log_forward, count * sizeof(double));
+        memcpy(to->log_backward, w->log_backward, count * sizeof(double));
+        memcpy(to->makespan, w->makespan, count * sizeof(double));
+    }
+}
+
+/* PPO: what an action counts depends on what all trajectories reach, so they are drawn before they are learnt
+ * from. */
+static sked_status draw_given(once_device *d, const sked_i_limit *limit, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int32_t b = 0; b < d->n_given; b++)
+        SKED_TRY(make_drawn(&d->given[b], err));
+    SKED_TRY(walk_given(d, limit, err));
+    for (int32_t b = 0; b < d->n_given; b++) {
+        hand_out(&d->given[b]);
+        set_slopes(&d->given[b]);
+    }
+cleanup:
+    return st;
+}
+
+static sked_status again(sked_i_gpu_model *model, const sked_i_limit *limit, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    once_device *d = static_cast<once_device *>(model);
     char what[80];
-    const size_t need = measure(d, count, w, true);
+    const size_t need = measure(d, d->n_given, d->given, true);
     const once_launch how = {d->stream, limit, d->model.rows > 20000};
     snprintf(what, sizeof what, "learning from %d schedules of up to %d ops", (int)d->model.walks,
              (int)d->most_ops);
     SKED_TRY(open_call(d, need, what, err));
     CUDA_TRY(cudaMemsetAsync(d->zero, 0, (size_t)d->zero_bytes, d->stream));
-    if (!d->model.layout.preset) /* those read the weights both ways */
+    if (!d->model.layout.inside) /* those read the weights both ways */
         once_turn_weights(&d->model, d->stream);
     SKED_TRY(once_encode(&d->model, &d->encoder, &how, err));
     SKED_TRY(walk_all(d, limit, err));
     once_loss_launch(&d->model, d->out.loss, d->stream);
     once_sum_launch(&d->model, d->partial_sum, d->stream);
     SKED_TRY(once_encode_grad(&d->model, &d->encoder, &how, err));
-    once_norm_launch(&d->model, &d->encoder, d->partial_norm, d->out.norm, d->stream);
+    sked_i_gpu_norms(d);
     CUDA_TRY(cudaGetLastError());
 cleanup:
     return st;
 }
 
-static sked_status finish(sked_i_once_device *d, sked_error *err)
+static sked_status learn(sked_i_gpu_model *m, int32_t count, sked_i_gpu_walks *w, const sked_i_limit *limit,
+                         sked_error *err)
 {
-    return bring(d, true, err);
+    once_device *d = static_cast<once_device *>(m);
+    sked_status st = take(d, count, w, err);
+    if (st == SKED_OK && w[0].loss_of.kind == SKED_I_LOSS_PPO)
+        st = draw_given(d, limit, err);
+    return st == SKED_OK ? again(m, limit, err) : st;
 }
 
-static sked_status add(sked_i_once_device *d, double clip, double share, float *gradient, sked_error *err)
+static sked_status finish(sked_i_gpu_model *m, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    const size_t bytes = (size_t)d->shape.total * sizeof(float);
-    SKED_TRY(upload(d, gradient, d->gradient, err));
-    once_add_launch(&d->model, &d->encoder, clip, share, d->out.norm, true, d->gradient, d->stream);
-    CUDA_TRY(cudaMemcpyAsync(gradient, d->gradient, bytes, cudaMemcpyDeviceToHost, d->stream));
-    CUDA_TRY(cudaStreamSynchronize(d->stream));
-cleanup:
-    return st;
+    return bring(static_cast<once_device *>(m), true, err);
 }
 
-static sked_status update(sked_i_once_device *d, const sked_i_once_step *how, const float *gradient,
-                          sked_error *err)
-{
-    sked_status st = SKED_OK;
-    if (gradient != NULL)
-        SKED_TRY(upload(d, gradient, d->gradient, err));
-    else
-        once_add_launch(&d->model, &d->encoder, how->clip, how->share, d->out.norm, false, d->gradient,
-                        d->stream);
-    once_adam_launch(d->shape.total, how, d->gradient, d->parameter, d->moment1, d->moment2, d->stream);
-    CUDA_TRY(cudaGetLastError());
-cleanup:
-    return st;
-}
-
-extern "C" const sked_i_once_backend sked_i_once_cuda = {create, destroy, put, get,   walk,
-                                                         learn,  finish,  add, update};
+extern "C" const sked_i_gpu_policy sked_i_once_cuda = {
+    create, destroy, sked_i_gpu_put, sked_i_gpu_get, walk,
+    learn,  again,   finish,         sked_i_gpu_add, sked_i_gpu_update};

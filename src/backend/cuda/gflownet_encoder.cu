@@ -219,7 +219,7 @@ struct weight_job {
     int64_t weight, bias; /* in the gradient of a problem */
     film_of film;
 };
-enum { MOST_WEIGHTS = 4 * SKED_I_ONCE_LAYERS + 4 };
+enum { MOST_WEIGHTS = 4 * SKED_I_GPU_LAYERS + 4 };
 struct weight_jobs {
     weight_job job[MOST_WEIGHTS];
     int count;
@@ -389,7 +389,7 @@ struct sum_job {
     float *along, *plain; /* of the first problem; the others lie `stride` apart */
     int64_t stride;
 };
-enum { MOST_SUMS = 3 * SKED_I_ONCE_LAYERS + 1 };
+enum { MOST_SUMS = 3 * SKED_I_GPU_LAYERS + 1 };
 struct sum_jobs {
     sum_job job[MOST_SUMS];
     int count;
@@ -428,10 +428,10 @@ __device__ static inline unsigned mask_piece(const uint64_t *row, int32_t piece)
 {
     return (unsigned)(row[piece / 2] >> (piece % 2 * 32));
 }
-__device__ static inline float dot(int32_t size, const float *a, const float *b)
+__device__ static inline float dot(const float *a, const float *b)
 {
     float sum = 0;
-    for (int32_t c = 0; c < size; c += 4) {
+    for (int32_t c = 0; c < SKED_I_GPU_HEAD; c += 4) {
         const float4 u = *(const float4 *)(a + c), v = *(const float4 *)(b + c);
         sum += u.x * v.x + u.y * v.y + (u.z * v.z + u.w * v.w);
     }
@@ -444,66 +444,57 @@ __device__ static float lanes_max(float x)
     return x;
 }
 
-enum { ATTEND_WARPS = 4, MOST_HEAD = 256, OWN = MOST_HEAD / WARP };
+enum { ATTEND_WARPS = 4, SIZE = SKED_I_GPU_HEAD };
+static_assert(2 * (int)SIZE == (int)WARP, "a half of a warp has the numbers of a head");
 
-/*
- * Lanes own numbers of a head. Heads of 8 and 16 leave room for several keys at a time: `groups` of lanes
- * take the set bits of a piece in turn, and are added at the end.
- */
+/* Lanes own numbers of a head; halves of a warp take the set bits of a piece in turn, and are added. */
 struct lane_part {
-    int groups, group, c;
+    int half, c;
 };
-__device__ static inline lane_part part_of(int32_t size)
+__device__ static inline lane_part part_of_lane(void)
 {
-    const int lane = (int)threadIdx.x % WARP, groups = size == 8 ? 4 : size == 16 ? 2 : 1;
-    return {groups, groups > 1 ? lane / size : 0, groups > 1 ? lane % size : lane};
+    const int lane = (int)threadIdx.x % WARP;
+    return {lane / SIZE, lane % SIZE};
 }
-/* The bit of this lane's group among those left, or -1; *rest loses the bits of all groups. */
+/* The bit of this lane's half among those left, or -1; *rest loses the bits of both. */
 __device__ static inline int next_bit(const lane_part &l, unsigned *rest)
 {
-    int mine = -1;
-    for (int g = 0; g < l.groups; g++) {
-        if (g == l.group)
-            mine = __ffs((int)*rest) - 1;
-        *rest &= *rest - 1;
-    }
-    return mine;
+    const int first = __ffs((int)*rest) - 1;
+    *rest &= *rest - 1;
+    const int second = __ffs((int)*rest) - 1;
+    *rest &= *rest - 1;
+    return l.half == 0 ? first : second;
 }
 /*
- * acc += the rows of the set bits, each times the weight of its lane. row: of bit 0, the others `stride`
+ * acc plus the rows of the set bits, each times the weight of its lane. row: of bit 0, the others `stride`
  * apart. Some at a time, so that their loads need not wait for each other.
  */
-__device__ static inline void add_rows(const lane_part &l, int32_t size, unsigned set, float weight,
-                                       const float *row, int64_t stride, float *acc)
+__device__ static inline float add_rows(const lane_part &l, unsigned set, float weight, const float *row,
+                                        int64_t stride, float acc)
 {
     enum { AT_ONCE = 4 };
     for (unsigned rest = set; rest != 0;) {
-        float share[AT_ONCE], x[AT_ONCE][OWN];
+        float share[AT_ONCE], x[AT_ONCE];
 #pragma unroll
         for (int b = 0; b < AT_ONCE; b++) {
             const int bit = next_bit(l, &rest), there = bit < 0 ? 0 : bit;
             share[b] = __shfl_sync(FULL, weight, there);
-#pragma unroll
-            for (int c = 0; c < OWN; c++)
-                x[b][c] = bit >= 0 && c * WARP + l.c < size ? row[there * stride + c * WARP + l.c] : 0;
+            x[b] = bit >= 0 ? row[there * stride + l.c] : 0;
         }
 #pragma unroll
         for (int b = 0; b < AT_ONCE; b++)
-#pragma unroll
-            for (int c = 0; c < OWN; c++)
-                acc[c] += share[b] * x[b][c];
+            acc += share[b] * x[b];
     }
+    return acc;
 }
-__device__ static inline float add_groups(const lane_part &l, int32_t size, float x)
+__device__ static inline float add_halves(float x)
 {
-    for (int by = size; l.groups > 1 && by < WARP; by *= 2)
-        x += __shfl_xor_sync(FULL, x, by);
-    return x;
+    return x + __shfl_xor_sync(FULL, x, SIZE);
 }
 
 /* A warp for an op and a head: lanes look at ops, then own numbers of the sum. */
 __global__ static void attention_kernel(const once_lesson *lessons, const int32_t *row_lesson, int32_t rows,
-                                        int32_t size, const float *qkv, float *y, float *lse)
+                                        const float *qkv, float *y, float *lse)
 {
     SKED_CHAIN();
     const int lane = (int)threadIdx.x % WARP;
@@ -513,35 +504,27 @@ __global__ static void attention_kernel(const once_lesson *lessons, const int32_
     const int64_t i = task / HEADS;
     const int32_t head = (int32_t)(task % HEADS);
     const once_lesson *l = &lessons[row_lesson[i]];
-    const int64_t inner = (int64_t)HEADS * size, first = l->first_row;
-    const float *q = qkv + i * 3 * inner + head * size, *keys = qkv + first * 3 * inner + inner + head * size;
+    const int64_t inner = (int64_t)HEADS * SIZE, first = l->first_row;
+    const float *q = qkv + i * 3 * inner + head * SIZE, *keys = qkv + first * 3 * inner + inner + head * SIZE;
     const uint64_t *row = l->masks + ((int64_t)head * l->n + (i - first)) * l->words;
-    const float scale = 1 / sqrtf((float)size);
-    const lane_part part = part_of(size);
-    float top = -CUDART_INF_F, sum = 0, acc[OWN];
-#pragma unroll
-    for (int c = 0; c < OWN; c++)
-        acc[c] = 0;
+    const float scale = 1 / sqrtf((float)SIZE);
+    const lane_part part = part_of_lane();
+    float top = -CUDART_INF_F, sum = 0, acc = 0;
     for (int32_t piece = 0; piece * WARP < l->n; piece++) {
         const unsigned set = mask_piece(row, piece);
         if (set == 0)
             continue;
         const bool on = set >> lane & 1;
         const int64_t j = piece * WARP + lane;
-        const float s = on ? dot(size, q, keys + j * 3 * inner) * scale : -CUDART_INF_F;
+        const float s = on ? dot(q, keys + j * 3 * inner) * scale : -CUDART_INF_F;
         const float now = fmaxf(top, lanes_max(s)), shrink = expf(top - now), weight = on ? expf(s - now) : 0;
         sum = sum * shrink + lanes_sum(weight);
         top = now;
-#pragma unroll
-        for (int c = 0; c < OWN; c++)
-            acc[c] *= shrink;
-        add_rows(part, size, set, weight, keys + inner + piece * WARP * 3 * inner, 3 * inner, acc);
+        acc = add_rows(part, set, weight, keys + inner + piece * WARP * 3 * inner, 3 * inner, acc * shrink);
     }
-    acc[0] = add_groups(part, size, acc[0]);
-#pragma unroll
-    for (int c = 0; c < OWN; c++)
-        if (c * WARP + part.c < size && part.group == 0)
-            y[i * inner + head * size + c * WARP + part.c] = acc[c] / sum;
+    acc = add_halves(acc);
+    if (part.half == 0)
+        y[i * inner + head * SIZE + part.c] = acc / sum;
     if (lane == 0)
         lse[i * HEADS + head] = top + logf(sum);
 }
@@ -550,77 +533,65 @@ __global__ static void attention_kernel(const once_lesson *lessons, const int32_
 struct attention_grad {
     const float *qkv, *y, *lse, *dy;
     float *dqkv;
-    int32_t size, rows;
+    int32_t rows;
 };
 
 /* Of queries: a warp for an op and a head. */
 __device__ static void query_grad(const once_lesson *l, const attention_grad &a, int64_t i, int32_t head)
 {
     const int lane = (int)threadIdx.x % WARP;
-    const int32_t size = a.size;
-    const int64_t inner = (int64_t)HEADS * size, first = l->first_row, at = i * 3 * inner + head * size;
+    const int64_t inner = (int64_t)HEADS * SIZE, first = l->first_row, at = i * 3 * inner + head * SIZE;
     const int64_t task = i * HEADS + head;
-    const float *keys = a.qkv + first * 3 * inner + inner + head * size, *d = a.dy + task * size;
+    const float *keys = a.qkv + first * 3 * inner + inner + head * SIZE, *d = a.dy + task * SIZE;
     const uint64_t *row = l->masks + ((int64_t)head * l->n + (i - first)) * l->words;
-    const float scale = 1 / sqrtf((float)size), mean = dot(size, d, a.y + task * size), lse = a.lse[task];
-    const lane_part part = part_of(size);
-    float acc[OWN];
-#pragma unroll
-    for (int c = 0; c < OWN; c++)
-        acc[c] = 0;
+    const float scale = 1 / sqrtf((float)SIZE), mean = dot(d, a.y + task * SIZE), lse = a.lse[task];
+    const lane_part part = part_of_lane();
+    float acc = 0;
     for (int32_t piece = 0; piece * WARP < l->n; piece++) {
         const unsigned set = mask_piece(row, piece);
         float ds = 0;
         if (set >> lane & 1) {
             const float *k = keys + (piece * WARP + lane) * 3 * inner;
-            const float weight = expf(fminf(dot(size, a.qkv + at, k) * scale - lse, 0.5f));
-            ds = weight * (dot(size, d, k + inner) - mean) * scale;
+            const float weight = expf(fminf(dot(a.qkv + at, k) * scale - lse, 0.5f));
+            ds = weight * (dot(d, k + inner) - mean) * scale;
         }
-        add_rows(part, size, set, ds, keys + piece * WARP * 3 * inner, 3 * inner, acc);
+        acc = add_rows(part, set, ds, keys + piece * WARP * 3 * inner, 3 * inner, acc);
     }
-    acc[0] = add_groups(part, size, acc[0]);
-#pragma unroll
-    for (int c = 0; c < OWN; c++)
-        if (c * WARP + part.c < size && part.group == 0)
-            a.dqkv[at + c * WARP + part.c] = acc[c];
+    acc = add_halves(acc);
+    if (part.half == 0)
+        a.dqkv[at + part.c] = acc;
 }
 
 /* Of keys and values: the same for an op that is looked at. */
 __device__ static void key_grad(const once_lesson *l, const attention_grad &a, int64_t j, int32_t head)
 {
     const int lane = (int)threadIdx.x % WARP;
-    const int32_t size = a.size;
-    const int64_t inner = (int64_t)HEADS * size, first = l->first_row;
-    const int64_t key = j * 3 * inner + inner + head * size, value = key + inner;
+    const int64_t inner = (int64_t)HEADS * SIZE, first = l->first_row;
+    const int64_t key = j * 3 * inner + inner + head * SIZE, value = key + inner;
     const uint64_t *row = l->turned + ((int64_t)head * l->n + (j - first)) * l->words;
-    const float scale = 1 / sqrtf((float)size);
-    const lane_part part = part_of(size);
-    float dk[OWN], dv[OWN];
-#pragma unroll
-    for (int c = 0; c < OWN; c++)
-        dk[c] = dv[c] = 0;
+    const float scale = 1 / sqrtf((float)SIZE);
+    const lane_part part = part_of_lane();
+    float dk = 0, dv = 0;
     for (int32_t piece = 0; piece * WARP < l->n; piece++) {
         const unsigned set = mask_piece(row, piece);
         float ds = 0, weight = 0;
         if (set >> lane & 1) {
             const int64_t i = first + piece * WARP + lane, its = i * HEADS + head;
-            const float *d = a.dy + its * size;
-            weight = expf(fminf(
-                dot(size, a.qkv + i * 3 * inner + head * size, a.qkv + key) * scale - a.lse[its], 0.5f));
-            ds = weight * (dot(size, d, a.qkv + value) - dot(size, d, a.y + its * size)) * scale;
+            const float *d = a.dy + its * SIZE;
+            weight =
+                expf(fminf(dot(a.qkv + i * 3 * inner + head * SIZE, a.qkv + key) * scale - a.lse[its], 0.5f));
+            ds = weight * (dot(d, a.qkv + value) - dot(d, a.y + its * SIZE)) * scale;
         }
         const int64_t i = first + piece * WARP;
-        add_rows(part, size, set, ds, a.qkv + i * 3 * inner + head * size, 3 * inner, dk);
-        add_rows(part, size, set, weight, a.dy + (i * HEADS + head) * size, inner, dv);
+        dk = add_rows(part, set, ds, a.qkv + i * 3 * inner + head * SIZE, 3 * inner, dk);
+        dv = add_rows(part, set, weight, a.dy + (i * HEADS + head) * SIZE, inner, dv);
     }
-    dk[0] = add_groups(part, size, dk[0]);
-    dv[0] = add_groups(part, size, dv[0]);
-#pragma unroll
-    for (int c = 0; c < OWN; c++)
-        if (c * WARP + part.c < size && part.group == 0) {
-            a.dqkv[key + c * WARP + part.c] = dk[c];
-            a.dqkv[value + c * WARP + part.c] = dv[c];
-        }
+    dk = add_halves(dk);
+    dv = add_halves(dv);
+    if (part.half == 0) {
+        a.dqkv[key + part.c] = dk;
+        a.dqkv[value + part.c] = dv;
+    }
 }
 
 __global__ static void attention_grad_kernel(const once_lesson *lessons, const int32_t *row_lesson,
@@ -673,11 +644,11 @@ enum { HEAT_BLOCKS = 8, HEAT_THREADS = 512, MOST_HEAT = 512 };
 /* The two layers of temperature and machine, by every block that needs them. */
 __device__ static void heat_layers(const once_model &m, const once_lesson *l, float *first, float *second)
 {
-    const sked_i_once_shape &s = m.shape;
+    const sked_i_gpu_shape &s = m.shape;
     const float *w = m.parameter;
     for (int32_t j = (int32_t)threadIdx.x; j < s.temperature; j += (int32_t)blockDim.x) {
         const float z =
-            column_of(SKED_I_ONCE_HEAT, s.temperature, l->heat, w + s.heat1_weight, w + s.heat1_bias, j);
+            column_of(SKED_I_GPU_HEAT, s.temperature, l->heat, w + s.heat1_weight, w + s.heat1_bias, j);
         first[j] = z > 0 ? z : 0;
     }
     __syncthreads();
@@ -694,7 +665,7 @@ struct film_at {
     int64_t scale_weight, scale_bias, shift_weight, shift_bias;
     int32_t width;
 };
-__device__ static film_at film_at_layer(const sked_i_once_shape &s, int k)
+__device__ static film_at film_at_layer(const sked_i_gpu_shape &s, int k)
 {
     if (k == s.layers)
         return {s.scale_weight, s.scale_bias, s.shift_weight, s.shift_bias, s.width};
@@ -708,7 +679,7 @@ __global__ static void heat_kernel(const __grid_constant__ once_model m)
 {
     SKED_CHAIN();
     __shared__ float first[MOST_HEAT], second[MOST_HEAT];
-    const sked_i_once_shape &s = m.shape;
+    const sked_i_gpu_shape &s = m.shape;
     const int64_t b = blockIdx.y;
     const once_lesson *l = &m.lesson[b];
     const float *w = m.parameter;
@@ -787,7 +758,7 @@ cleanup:
 static void run_attention(const once_model *m, const once_layer *l, cudaStream_t stream)
 {
     SKED_LAUNCH_CHAINED(attention_kernel, blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS),
-                        ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, m->rows, m->shape.head,
+                        ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, m->rows,
                         (const float *)l->qkv, l->mixed, l->lse);
 }
 
@@ -799,7 +770,7 @@ static film_of layer_film(const once_model *m, int k)
 
 static void run_mlp(const once_model *m, int k, const once_layer *l, float *next, cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const sked_i_layer_offsets *at = &s->layer[k];
     norm(m, l->middle, at->norm2_gain, at->norm2_bias, l->norm2, l->stat2, stream);
     linear_job hidden = job_of(s->dim, s->mlp, l->norm2, m->parameter + at->mlp1_weight, l->hidden);
@@ -813,7 +784,7 @@ static void run_mlp(const once_model *m, int k, const once_layer *l, float *next
 
 static void run_heads(const once_model *m, const once_encoder *e, cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const float *w = m->parameter;
     linear_job job[] = {job_of(s->dim, s->width, e->out, w + s->op_weight, m->plain),
                         job_of(s->dim, s->context, e->out, w + s->wait_weight, m->wait),
@@ -831,7 +802,7 @@ static void run_heads(const once_model *m, const once_encoder *e, cudaStream_t s
 sked_status once_encode(const once_model *m, const once_encoder *e, const once_launch *how, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const int32_t inner = HEADS * s->head;
     SKED_LAUNCH_CHAINED(heat_kernel, dim3(HEAT_BLOCKS, (unsigned)m->lessons), HEAT_THREADS, 0, how->stream,
                         *m);
@@ -906,7 +877,7 @@ __device__ static void fold_columns(const once_model &m, int64_t b, float *gradi
                                     float *dshift_out)
 {
     __shared__ float part[SUM_ROWS][WARP];
-    const sked_i_once_shape &s = m.shape;
+    const sked_i_gpu_shape &s = m.shape;
     const once_lesson *l = &m.lesson[b];
     const fold_at at = fold_of(m, l);
     const int32_t c = (int32_t)(blockIdx.x * WARP + threadIdx.x % WARP);
@@ -936,7 +907,7 @@ __device__ static void fold_columns(const once_model &m, int64_t b, float *gradi
 /* What takes no more than copying, and the empty device. */
 __device__ static void fold_rest(const once_model &m, int64_t b, float *gradient)
 {
-    const sked_i_once_shape &s = m.shape;
+    const sked_i_gpu_shape &s = m.shape;
     const int64_t w = s.width, c = s.context;
     const once_lesson *l = &m.lesson[b];
     const float *rest = fold_of(m, l).rest;
@@ -945,12 +916,6 @@ __device__ static void fold_rest(const once_model &m, int64_t b, float *gradient
         gradient[s.name + k] = rest[m.at.name + k];
     COPY(wait_feature, SKED_I_ONCE_WAIT * c)
     COPY(last_feature, SKED_I_ONCE_LAST * c)
-    if (s.learned) {
-        COPY(back_device, c * w)
-        COPY(back_state, (2 * c + SKED_I_ONCE_BACK) * w)
-        COPY(back_bias, w)
-        COPY(back_out, w)
-    }
 #undef COPY
     for (int64_t k = threadIdx.x; k < DIRECT; k += blockDim.x)
         gradient[s.direct_bias + k] = l->sharpness * rest[m.at.direct + k];
@@ -1000,7 +965,7 @@ __device__ static void heat_back(const once_model &m, int64_t b, const float *fi
                                  const float *direct, float *g)
 {
     __shared__ float d[MOST_HEAT], before[MOST_HEAT];
-    const sked_i_once_shape &s = m.shape;
+    const sked_i_gpu_shape &s = m.shape;
     const once_lesson *l = &m.lesson[b];
     const float *w = m.parameter, *first = m.heat1 + b * s.temperature, *second = m.heat2 + b * s.temperature;
     const int32_t warp = (int32_t)threadIdx.x / WARP, warps = (int32_t)blockDim.x / WARP;
@@ -1028,7 +993,7 @@ __device__ static void heat_back(const once_model &m, int64_t b, const float *fi
     __syncthreads();
     for (int32_t k = (int32_t)threadIdx.x; k < s.temperature; k += (int32_t)blockDim.x)
         g[s.heat1_bias + k] = before[k];
-    for (int64_t k = threadIdx.x; k < (int64_t)SKED_I_ONCE_HEAT * s.temperature; k += blockDim.x)
+    for (int64_t k = threadIdx.x; k < (int64_t)SKED_I_GPU_HEAT * s.temperature; k += blockDim.x)
         g[s.heat1_weight + k] = l->heat[k / s.temperature] * before[k % s.temperature];
 }
 
@@ -1037,7 +1002,7 @@ __global__ static void heat_grad_kernel(const __grid_constant__ once_model m, co
                                         int64_t stride, int64_t widest, float *gradients)
 {
     SKED_CHAIN();
-    const sked_i_once_shape &s = m.shape;
+    const sked_i_gpu_shape &s = m.shape;
     const int64_t b = blockIdx.y;
     const once_lesson *l = &m.lesson[b];
     const float *second = m.heat2 + b * s.temperature, *film = dfilms + b * stride;
@@ -1056,7 +1021,7 @@ __global__ static void heat_grad_kernel(const __grid_constant__ once_model m, co
     outer(s.temperature, DIRECT, second, direct, l->sharpness * ONCE_HEAT_SHARE, g + s.direct_weight, NULL);
 }
 
-static int64_t widest_film(const sked_i_once_shape *s)
+static int64_t widest_film(const sked_i_gpu_shape *s)
 {
     return s->mlp > s->width ? s->mlp : s->width;
 }
@@ -1064,7 +1029,7 @@ static int64_t widest_film(const sked_i_once_shape *s)
 /* From the gradient of a layer's output to that of its input. */
 static void layer_back(const once_model *m, const once_encoder *e, int k, float *dinput, cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const sked_i_layer_offsets *at = &s->layer[k];
     const once_layer *l = &e->layer[k];
     const float *w = m->parameter;
@@ -1079,7 +1044,7 @@ static void layer_back(const once_model *m, const once_encoder *e, int k, float 
     run_jobs(m, 1, &wide, stream);
     norm_back(m, l->middle, at->norm2_gain, l->stat2, l->dnorm2, l->dout, l->dmiddle, stream);
     linear_back(m, inner, s->dim, l->dmiddle, at->merge_weight, e->dmixed, stream);
-    const attention_grad a = {l->qkv, l->mixed, l->lse, e->dmixed, l->dqkv, s->head, m->rows};
+    const attention_grad a = {l->qkv, l->mixed, l->lse, e->dmixed, l->dqkv, m->rows};
     SKED_LAUNCH_CHAINED(attention_grad_kernel, dim3(blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS), 2),
                         ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, a);
     linear_back(m, s->dim, 3 * inner, l->dqkv, at->qkv_weight, l->dnorm1, stream);
@@ -1089,7 +1054,7 @@ static void layer_back(const once_model *m, const once_encoder *e, int k, float 
 /* From the sums of the walks to the embedding's gradient in e->dembedding and the scorer's weights. */
 static void heads_back(const once_model *m, const once_encoder *e, cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const float *w = m->parameter;
     const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest;
     SKED_LAUNCH_CHAINED(fold_rows_kernel, (unsigned)m->rows, 64, 0, stream, *m, e->dplain, e->dwait,
@@ -1108,7 +1073,7 @@ static void heads_back(const once_model *m, const once_encoder *e, cudaStream_t 
 /* All weights of matrices, once the rows of their gradients are there. */
 static void weights_back(const once_model *m, const once_encoder *e, cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const int32_t inner = HEADS * s->head;
     weight_jobs jobs = {};
     unsigned tiles = 0;
@@ -1136,7 +1101,7 @@ static void weights_back(const once_model *m, const once_encoder *e, cudaStream_
 /* Gains and biases of the normalisations, and FiLM. */
 static void sums_back(const once_model *m, const once_encoder *e, cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest, total = s->total;
     float *g = e->gradient;
     sum_jobs jobs = {};
@@ -1161,7 +1126,7 @@ sked_status once_encode_grad(const once_model *m, const once_encoder *e, const o
                              sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest;
     SKED_LAUNCH_CHAINED(turn_masks_kernel, dim3(16, (unsigned)m->lessons), 128, 0, how->stream, m->lesson);
     heads_back(m, e, how->stream);
@@ -1190,16 +1155,10 @@ __global__ static void turn_kernel(int32_t rows, int32_t columns, const float *w
 
 void once_turn_weights(const once_model *m, cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const float *w = m->parameter;
     SKED_LAUNCH_CHAINED(turn_kernel, 32, 256, 0, stream, 2 * s->context, s->width, w + s->state_weight,
                         (float *)m->state_turned);
     SKED_LAUNCH_CHAINED(turn_kernel, 16, 256, 0, stream, s->context, s->width, w + s->device_weight,
                         (float *)m->device_turned);
-    if (!s->learned)
-        return;
-    SKED_LAUNCH_CHAINED(turn_kernel, 32, 256, 0, stream, 2 * s->context, s->width, w + s->back_state,
-                        (float *)m->back_state_turned);
-    SKED_LAUNCH_CHAINED(turn_kernel, 16, 256, 0, stream, s->context, s->width, w + s->back_device,
-                        (float *)m->back_turned);
 }

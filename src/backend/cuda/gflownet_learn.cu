@@ -1,7 +1,6 @@
 /*
- * From trajectories to an update: the loss with its centre, sums over the trajectories of a problem, the mean
- * of the problems' gradients after cutting, Adam. batch.c, train.c and network/sampler.c have the same in
- * plain C.
+ * From trajectories to gradients: the loss with its centre, sums over the trajectories of a problem. batch.c
+ * has the same in plain C.
  */
 #include "backend/cuda/gflownet_once.h"
 
@@ -159,7 +158,7 @@ __global__ static void sum_kernel(const __grid_constant__ once_model m)
 
 enum { TILE = 64, TILE_INNER = 16, TILE_THREADS = 256 };
 
-/* A weight whose gradient is x^T dy over rows of trajectories: which of the four. */
+/* A weight whose gradient is x^T dy over rows of trajectories: which of the two. */
 struct product_of {
     const float *x, *dy;
     int32_t p, rows, at; /* rows: room for them in each trajectory */
@@ -168,16 +167,9 @@ struct product_of {
 __device__ static product_of product_at(const once_model &m, const once_lesson *l, int which)
 {
     const int32_t c = m.shape.context, n = l->n;
-    switch (which) {
-    case 0:
+    if (which == 0)
         return {l->states, l->dbases, 2 * c + SKED_I_ONCE_STATE, n, m.at.state_weight, false};
-    case 1:
-        return {l->versions, l->dversions, c, 2 * n, m.at.device_weight, true};
-    case 2:
-        return {l->back_states, l->dbacks, 2 * c + SKED_I_ONCE_BACK, n, m.at.back_state, false};
-    default:
-        return {l->versions, l->dback_versions, c, 2 * n, m.at.back_device, true};
-    }
+    return {l->versions, l->dversions, c, 2 * n, m.at.device_weight, true};
 }
 
 /* Rows `from` to `until` of x and of dy times the slope of their trajectory, into shared memory and into the
@@ -221,7 +213,7 @@ __device__ static void add_rows(const product_of &at, const tile_at &t, int64_t 
 }
 
 /*
- * One tile of one weight over the trajectories of one split. grid: tiles of all four weights (or two),
+ * One tile of one weight over the trajectories of one split. grid: tiles of both weights,
  * splits, problems.
  */
 __global__ static void product_kernel(const __grid_constant__ once_model m, float *partial)
@@ -277,103 +269,13 @@ __global__ static void splits_kernel(const __grid_constant__ once_model m, const
 
 void once_sum_launch(const once_model *m, float *partial, cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
+    const sked_i_gpu_shape *s = &m->shape;
     const unsigned across = blocks_of(s->width, TILE), device = blocks_of(s->context, TILE) * across;
-    unsigned tiles = blocks_of(2 * s->context + SKED_I_ONCE_STATE, TILE) * across + device;
-    if (s->learned)
-        tiles += blocks_of(2 * s->context + SKED_I_ONCE_BACK, TILE) * across + device;
+    const unsigned tiles = blocks_of(2 * s->context + SKED_I_ONCE_STATE, TILE) * across + device;
     SKED_LAUNCH_CHAINED(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream,
                         *m);
     SKED_LAUNCH_CHAINED(product_kernel, dim3(tiles, ONCE_SPLITS, (unsigned)m->lessons), TILE_THREADS, 0,
                         stream, *m, partial);
     SKED_LAUNCH_CHAINED(splits_kernel, dim3(m->lessons > 4 ? 64 : 128, (unsigned)m->lessons), 128, 0, stream,
                         *m, (const float *)partial);
-}
-
-/* ------------------------------------------------------------------ norms, mean, Adam */
-
-enum { NORM_THREADS = 128 };
-
-/* Squares of a share of the numbers; partial: [vectors, ONCE_NORM_BLOCKS] */
-__global__ static void square_kernel(int64_t total, const float *gradient, double *partial)
-{
-    SKED_CHAIN();
-    __shared__ double part[NORM_THREADS / WARP];
-    const float *g = gradient + blockIdx.y * total;
-    double sum = 0;
-    for (int64_t i = (int64_t)blockIdx.x * NORM_THREADS + threadIdx.x; i < total;
-         i += (int64_t)ONCE_NORM_BLOCKS * NORM_THREADS)
-        sum += (double)g[i] * g[i];
-    for (int by = WARP / 2; by > 0; by /= 2)
-        sum += __shfl_xor_sync(FULL, sum, by);
-    if (threadIdx.x % WARP == 0)
-        part[threadIdx.x / WARP] = sum;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        for (int k = 1; k < NORM_THREADS / WARP; k++)
-            sum += part[k];
-        partial[blockIdx.y * ONCE_NORM_BLOCKS + blockIdx.x] = sum;
-    }
-}
-
-/* A warp. */
-__global__ static void norm_kernel(const double *partial, double *norm)
-{
-    SKED_CHAIN();
-    double sum = 0;
-    for (int k = (int)threadIdx.x; k < ONCE_NORM_BLOCKS; k += WARP)
-        sum += partial[blockIdx.x * ONCE_NORM_BLOCKS + k];
-    for (int by = WARP / 2; by > 0; by /= 2)
-        sum += __shfl_xor_sync(FULL, sum, by);
-    if (threadIdx.x == 0)
-        norm[blockIdx.x] = sqrt(sum);
-}
-
-__global__ static void add_kernel(int64_t total, int32_t lessons, double clip, double share,
-                                  const double *norm, const float *gradients, bool add, float *gradient)
-{
-    SKED_CHAIN();
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < total;
-         i += (int64_t)gridDim.x * blockDim.x) {
-        float sum = add ? gradient[i] : 0;
-        for (int32_t k = 0; k < lessons; k++)
-            sum += (float)((norm[k] > clip ? clip / norm[k] : 1) * share) * gradients[k * total + i];
-        gradient[i] = sum;
-    }
-}
-
-void once_norm_launch(const once_model *m, const once_encoder *e, double *partial, double *norm,
-                      cudaStream_t stream)
-{
-    SKED_LAUNCH_CHAINED(square_kernel, dim3(ONCE_NORM_BLOCKS, (unsigned)m->lessons), NORM_THREADS, 0, stream,
-                        m->shape.total, (const float *)e->gradient, partial);
-    SKED_LAUNCH_CHAINED(norm_kernel, (unsigned)m->lessons, WARP, 0, stream, (const double *)partial, norm);
-}
-
-void once_add_launch(const once_model *m, const once_encoder *e, double clip, double share,
-                     const double *norm, bool add, float *gradient, cudaStream_t stream)
-{
-    SKED_LAUNCH_CHAINED(add_kernel, blocks_of(m->shape.total, 256), 256, 0, stream, m->shape.total,
-                        m->lessons, clip, share, norm, (const float *)e->gradient, add, gradient);
-}
-
-__global__ static void adam_kernel(int64_t total, sked_i_once_step how, const float *gradient,
-                                   float *parameter, float *moment1, float *moment2)
-{
-    SKED_CHAIN();
-    const double b1 = 0.9, b2 = 0.999;
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= total)
-        return;
-    const double g = gradient[i];
-    moment1[i] = (float)(b1 * moment1[i] + (1 - b1) * g);
-    moment2[i] = (float)(b2 * moment2[i] + (1 - b2) * g * g);
-    parameter[i] -= (float)(how.rate * (moment1[i] / how.left1) / (sqrt(moment2[i] / how.left2) + 1e-8));
-}
-
-void once_adam_launch(int64_t total, const sked_i_once_step *how, const float *gradient, float *parameter,
-                      float *moment1, float *moment2, cudaStream_t stream)
-{
-    SKED_LAUNCH_CHAINED(adam_kernel, blocks_of(total, 256), 256, 0, stream, total, *how, gradient, parameter,
-                        moment1, moment2);
 }

@@ -7,16 +7,13 @@
  *   gflownet_pack.cu     problems as one block of bytes that is copied at once
  *   gflownet_encoder.cu  the encoder and the rows the walks read, and the way back to the parameters
  *   gflownet_walk*       trajectories, one thread block each, with the gradient of log P_F - log P_B of each
- *   gflownet_learn.cu    losses, sums over trajectories, cutting, Adam
+ *   gflownet_learn.cu    losses, sums over trajectories
  *   gflownet_device.cu   memory and order of launches
+ *   gflownet_model.cu    parameters, cutting, Adam: as for stepwise
  */
 #ifndef SKED_BACKEND_CUDA_GFLOWNET_ONCE_H
 #define SKED_BACKEND_CUDA_GFLOWNET_ONCE_H
-extern "C" {
-#include "backend/gflownet.h"
-}
-
-#include "backend/cuda/runtime.h"
+#include "backend/cuda/gflownet_model.h"
 
 enum {
     HEADS = 7,
@@ -37,7 +34,7 @@ enum {
 /*
  * Pieces of one trajectory's state: name, type, numbers. Early ones lie in shared memory, the rest in global
  * memory where there is no more room. n ops, k columns, g groups, c context, w width, t = threads / 32, p =
- * pairs of a step, d = columns of a step at most; `grad` and `back` are 0 or 1.
+ * pairs of a step, d = columns of a step at most; `grad` is 0 or 1.
  */
 #define ONCE_PIECES(X)                                        \
     X(head, walk_head, 1)                                     \
@@ -63,10 +60,6 @@ enum {
     X(sum_empty_part, float, grad *w)                         \
     X(sum_wait_feature, float, grad *SKED_I_ONCE_WAIT *c)     \
     X(sum_last_feature, float, grad *SKED_I_ONCE_LAST *c)     \
-    X(back_state, float, back *(2 * c + SKED_I_ONCE_BACK))    \
-    X(back_base, float, back *w)                              \
-    X(sum_back_out, float, back *grad *w)                     \
-    X(sum_back_bias, float, back *grad *w)                    \
     X(free_at, double, k)                                     \
     X(last, int32_t, k)                                       \
     X(used, int32_t, k)                                       \
@@ -85,9 +78,6 @@ enum {
     X(followed, uint8_t, n)                                   \
     X(device_from, float, grad *k *c)                         \
     X(ddevice_part, float, grad *k *w)                        \
-    X(back_part, float, back *k *w)                           \
-    X(dback_part, float, back *grad *k *w)                    \
-    X(back_logit, float, back *k)                             \
     X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)     \
     X(taken, uint8_t, k)                                      \
     X(noise, double, n)                                       \
@@ -97,23 +87,20 @@ enum {
 enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };
 /* Threads of a walk. */
 enum { ONCE_FEWER = 128, ONCE_MORE = 256 };
+/* Width and context. */
+enum { ONCE_WIDE = SKED_I_GPU_WIDTH };
+static_assert((int)SKED_I_GPU_CONTEXT == (int)SKED_I_GPU_WIDTH, "a lane has two columns of either");
 /*
- * Models with the preset of width and context have kernels of their own (walk_kind). There the weights of
- * state and devices lie in shared memory for all walks of a block, with rows so far apart that both they and
- * their transpose are read without conflicts of banks.
+ * Where all that counts fits, the weights of state and devices lie in shared memory for all walks of a block,
+ * with rows so far apart that both they and their transpose are read without conflicts of banks.
  */
-enum { ONCE_PRESET = 64, ONCE_STATES = 2 * ONCE_PRESET + SKED_I_ONCE_STATE, ONCE_STRIDE = ONCE_PRESET + 1 };
-enum { ONCE_WEIGHTS = (ONCE_STATES + ONCE_PRESET) * ONCE_STRIDE * 4 }; /* bytes */
+enum { ONCE_STATES = 2 * ONCE_WIDE + SKED_I_ONCE_STATE, ONCE_STRIDE = ONCE_WIDE + 1 };
+enum { ONCE_WEIGHTS = (ONCE_STATES + ONCE_WIDE) * ONCE_STRIDE * 4 }; /* bytes */
 /* Walks of 128 threads that share a block then at most, as registers allow: without and with gradients. */
 enum { ONCE_SIDE = 4, ONCE_SIDE_GRAD = 5 };
 
 /* Numbers of the walk itself. status: 0, or 1 + what went wrong. */
-typedef enum walk_status {
-    WALK_OK,
-    WALK_NO_PROBABILITY,
-    WALK_NO_BACK_PROBABILITY,
-    WALK_NOT_LEGAL
-} walk_status;
+typedef enum walk_status { WALK_OK, WALK_NO_PROBABILITY, WALK_NOT_LEGAL } walk_status;
 struct walk_head {
     double makespan, busy, work_left, log_forward, log_backward;
     double value; /* PPO: the loss of the steps so far */
@@ -142,7 +129,7 @@ enum {
     ONCE_PIECES(X)
 #undef X
         ONCE_N_PIECES,
-    ONCE_LAST_INSIDE = ONCE_PIECE_back_logit
+    ONCE_LAST_INSIDE = ONCE_PIECE_ddevice_part
 };
 
 /* ------------------------------------------------------------------ a problem on the device */
@@ -153,7 +140,7 @@ struct once_lesson {
     int32_t choices;                              /* columns of a step at most */
     bool transfers, picky, greedy, replay, twice; /* twice: some op has two edges to the same op */
     double work, unit, per_unit, temperature;
-    float sharpness, heat[SKED_I_ONCE_HEAT];
+    float sharpness, heat[SKED_I_GPU_HEAT];
     uint64_t seed, first;
     const int32_t *group_size, *group_first, *quickest, *group_of;
     const float *pace; /* [groups] squashed */
@@ -172,8 +159,6 @@ struct once_lesson {
     float *dop, *dwait, *dlast;  /* [count, n, width or context] */
     float *states, *dbases;      /* [count, n, 2 c + STATE], [count, n, w] rows of steps */
     float *versions, *dversions; /* [count, 2 n, c], [count, 2 n, w] rows of devices as they were */
-    float *back_states, *dbacks; /* [count, n, 2 c + BACK], [count, n, w] */
-    float *dback_versions;       /* [count, 2 n, w] */
     float *small;                /* [count, once_small] */
     float *sums;                 /* [once_sums] over the trajectories */
 };
@@ -186,15 +171,11 @@ struct once_lesson {
     X(wait_feature, SKED_I_ONCE_WAIT *c) \
     X(last_feature, SKED_I_ONCE_LAST *c) \
     X(empty, c)                          \
-    X(empty_part, w)                     \
-    X(back_out, back *w)                 \
-    X(back_bias, back *w)
+    X(empty_part, w)
 /* The weights whose gradients are products over all rows of steps or versions. */
-#define ONCE_PRODUCTS(X)                                \
-    X(state_weight, (2 * c + SKED_I_ONCE_STATE) * w)    \
-    X(device_weight, c *w)                              \
-    X(back_state, back *(2 * c + SKED_I_ONCE_BACK) * w) \
-    X(back_device, back *c *w)
+#define ONCE_PRODUCTS(X)                             \
+    X(state_weight, (2 * c + SKED_I_ONCE_STATE) * w) \
+    X(device_weight, c *w)
 
 struct once_small {
 #define X(name, numbers) int32_t name;
@@ -204,9 +185,9 @@ struct once_small {
 #undef X
     int32_t total; /* of the sums of a lesson, beside the rows */
 };
-static inline once_small once_small_of(const sked_i_once_shape *s)
+static inline once_small once_small_of(void)
 {
-    const int32_t w = s->width, c = s->context, back = s->learned;
+    const int32_t w = ONCE_WIDE, c = ONCE_WIDE;
     once_small at = {};
     int32_t used = 0;
 #define X(name, numbers) \
@@ -222,14 +203,14 @@ static inline once_small once_small_of(const sked_i_once_shape *s)
 
 /*
  * Where the pieces of a trajectory's state are, the same for all problems of a call: in shared memory, or -1
- * - it in units of 16 bytes in global memory. `inside`: all up to ONCE_LAST_INSIDE are in shared memory.
- * `preset`: the kernels of the preset serve; `blocks` of `side` walks each then, which take others when they
- * are done. Otherwise a block is a walk.
+ * - it in units of 16 bytes in global memory. `inside`: all up to ONCE_LAST_INSIDE are in shared memory, and
+ * so are weights; `blocks` of `side` walks each then, which take others when they are done. Otherwise a block
+ * is a walk.
  */
 struct once_layout {
     int32_t offset[ONCE_N_PIECES];
     int32_t shared_bytes;
-    bool inside, preset;
+    bool inside;
     int32_t blocks, side;
     int64_t stride;
 };
@@ -237,10 +218,9 @@ struct once_layout {
 /* The model and all lessons, as kernels take them. */
 struct once_model {
     once_layout layout;
-    sked_i_once_shape shape;
+    sked_i_gpu_shape shape;
     const float *parameter;
-    const float *state_turned, *device_turned;    /* [w, 2 c], [w, c] */
-    const float *back_state_turned, *back_turned; /* the same of the backward policy */
+    const float *state_turned, *device_turned; /* [w, 2 c], [w, c] */
     once_small at;
     const once_lesson *lesson; /* [lessons] */
     int32_t lessons, rows, walks;
@@ -274,7 +254,7 @@ struct once_layer {
 };
 struct once_encoder {
     float *feature; /* [rows, STATIC] */
-    once_layer layer[SKED_I_ONCE_LAYERS];
+    once_layer layer[SKED_I_GPU_LAYERS];
     float *last, *stat, *out; /* [rows, dim], [rows, 2], [rows, dim] */
     /* Gradients. */
     float *dplain, *dwait, *dlast; /* [rows, width], [rows, context] each */
@@ -286,17 +266,12 @@ struct once_encoder {
 
 /* ------------------------------------------------------------------ the parts */
 
-/* Packs problems: with host NULL only counts bytes. Pointers of the lessons lead into device memory at `at`.
- */
-struct once_pack {
-    char *host, *at;
-    size_t used;
-};
-void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l);
+/* Packs a problem: pointers of the lesson lead into device memory. */
+void once_pack_lesson(gpu_pack *p, const sked_i_gpu_walks *w, once_lesson *l);
 /* Lays the state of a trajectory out so that it holds those of any lesson; `shared` bytes are there for it.
  */
-once_layout once_lay_out(const sked_i_once_shape *s, int32_t threads, bool grad, int32_t shared,
-                         int32_t lessons, const once_lesson *lesson);
+once_layout once_lay_out(int32_t threads, bool grad, int32_t shared, int32_t lessons,
+                         const once_lesson *lesson);
 
 struct once_launch {
     cudaStream_t stream;
@@ -321,14 +296,4 @@ void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream);
  */
 enum { ONCE_SPLITS = 32 };
 void once_sum_launch(const once_model *m, float *partial, cudaStream_t stream);
-/* Norms of the lessons' gradients; partial: [lessons, ONCE_NORM_BLOCKS] */
-void once_norm_launch(const once_model *m, const once_encoder *e, double *partial, double *norm,
-                      cudaStream_t stream);
-/* The sum of the gradients after cutting, times share; or added to what `gradient` holds. */
-void once_add_launch(const once_model *m, const once_encoder *e, double clip, double share,
-                     const double *norm, bool add, float *gradient, cudaStream_t stream);
-void once_adam_launch(int64_t total, const sked_i_once_step *how, const float *gradient, float *parameter,
-                      float *moment1, float *moment2, cudaStream_t stream);
-enum { ONCE_NORM_BLOCKS = 64 };
-extern "C" const sked_i_once_backend sked_i_once_cuda;
 #endif

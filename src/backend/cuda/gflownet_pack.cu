@@ -3,29 +3,13 @@
 
 #include <math.h>
 
-/* Room for `count` numbers: where the host writes them (NULL while counting) and where the device reads them.
- */
-template <class T> static T *room(once_pack *p, int64_t count, const T **device)
-{
-    T *host = p->host != NULL ? (T *)(p->host + p->used) : NULL;
-    *device = (const T *)(p->at + p->used);
-    p->used += ((size_t)count * sizeof(T) + 15) / 16 * 16;
-    return host;
-}
-
-template <class T> static void copy(once_pack *p, int64_t count, const T *from, const T **device)
-{
-    T *to = room(p, count, device);
-    if (to != NULL && count > 0)
-        memcpy(to, from, (size_t)count * sizeof(T));
-}
-
 /* Out-edges of distance 0. */
-static void pack_successors(once_pack *p, const sked_i_once_problem *x, once_lesson *l)
+static void pack_successors(gpu_pack *p, const sked_i_gpu_problem *x, once_lesson *l)
 {
-    int32_t *ptr = room(p, x->n + 1, &l->succ_ptr), *to = room(p, x->edges, &l->succ_op);
-    double *lag = room(p, x->edges, &l->lag), *share = room(p, l->transfers ? x->edges : 0, &l->share);
-    double *bytes = room(p, l->transfers ? x->edges : 0, &l->bytes);
+    int32_t *ptr = gpu_room(p, x->n + 1, &l->succ_ptr), *to = gpu_room(p, x->edges, &l->succ_op);
+    double *lag = gpu_room(p, x->edges, &l->lag),
+           *share = gpu_room(p, l->transfers ? x->edges : 0, &l->share);
+    double *bytes = gpu_room(p, l->transfers ? x->edges : 0, &l->bytes);
     int32_t at = 0;
     if (ptr == NULL)
         return;
@@ -50,9 +34,9 @@ static void pack_successors(once_pack *p, const sked_i_once_problem *x, once_les
 }
 
 /* Predecessors by edges of distance 0, each once: in-edges are in the order of their beginnings. */
-static void pack_predecessors(once_pack *p, const sked_i_once_problem *x, once_lesson *l)
+static void pack_predecessors(gpu_pack *p, const sked_i_gpu_problem *x, once_lesson *l)
 {
-    int32_t *ptr = room(p, x->n + 1, &l->pred_ptr), *op = room(p, x->edges, &l->pred_op), at = 0;
+    int32_t *ptr = gpu_room(p, x->n + 1, &l->pred_ptr), *op = gpu_room(p, x->edges, &l->pred_op), at = 0;
     if (ptr == NULL)
         return;
     for (int32_t i = 0; i < x->n; i++) {
@@ -64,9 +48,9 @@ static void pack_predecessors(once_pack *p, const sked_i_once_problem *x, once_l
     ptr[x->n] = at;
 }
 
-void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l)
+void once_pack_lesson(gpu_pack *p, const sked_i_gpu_walks *w, once_lesson *l)
 {
-    const sked_i_once_problem *x = w->problem;
+    const sked_i_gpu_problem *x = w->problem;
     const int64_t n = x->n, g = x->groups;
     l->n = x->n;
     l->devices = x->devices;
@@ -84,7 +68,7 @@ void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l)
     l->per_unit = 1 / x->unit;
     l->temperature = x->temperature;
     l->sharpness = (float)x->sharpness;
-    for (int k = 0; k < SKED_I_ONCE_HEAT; k++)
+    for (int k = 0; k < SKED_I_GPU_HEAT; k++)
         l->heat[k] = (float)x->heat[k];
     l->law = w->loss_of;
     l->law.entropy /= (double)w->count * x->n;
@@ -92,23 +76,23 @@ void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l)
     l->first = w->first;
     const int32_t used = x->picky || x->columns < MOST_DEVICES ? x->columns : (int32_t)MOST_DEVICES;
     l->choices = used + (x->picky || x->groups < MOST_DEVICES ? x->groups : (int32_t)MOST_DEVICES);
-    copy(p, g, x->group_size, &l->group_size);
-    copy(p, g, x->group_first, &l->group_first);
-    copy(p, g, x->quickest, &l->quickest);
-    copy(p, x->columns, x->group_of, &l->group_of);
-    float *pace = room(p, g, &l->pace);
+    gpu_copy(p, g, x->group_size, &l->group_size);
+    gpu_copy(p, g, x->group_first, &l->group_first);
+    gpu_copy(p, g, x->quickest, &l->quickest);
+    gpu_copy(p, x->columns, x->group_of, &l->group_of);
+    float *pace = gpu_room(p, g, &l->pace);
     for (int64_t k = 0; k < g && pace != NULL; k++)
         pace[k] = (float)(x->pace[k] / (1 + fabs(x->pace[k])));
-    copy(p, g * g, x->latency, &l->latency);
-    copy(p, g * g, x->per_byte, &l->per_byte);
-    copy(p, n * g, x->time, &l->time);
-    copy(p, n, x->duration, &l->duration);
-    copy(p, n, x->least, &l->least);
-    copy(p, n, x->tail, &l->tail);
-    copy(p, n, x->waits, &l->waits);
+    gpu_copy(p, g * g, x->latency, &l->latency);
+    gpu_copy(p, g * g, x->per_byte, &l->per_byte);
+    gpu_copy(p, n * g, x->time, &l->time);
+    gpu_copy(p, n, x->duration, &l->duration);
+    gpu_copy(p, n, x->least, &l->least);
+    gpu_copy(p, n, x->tail, &l->tail);
+    gpu_copy(p, n, x->waits, &l->waits);
     pack_successors(p, x, l);
     pack_predecessors(p, x, l);
-    copy(p, HEADS * n * x->words, x->masks, &l->masks);
+    gpu_copy(p, HEADS * n * x->words, x->masks, &l->masks);
 }
 
 static inline int64_t larger(int64_t a, int64_t b)
@@ -116,12 +100,12 @@ static inline int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-once_layout once_lay_out(const sked_i_once_shape *s, int32_t threads, bool want_grad, int32_t shared,
-                         int32_t lessons, const once_lesson *lesson)
+once_layout once_lay_out(int32_t threads, bool want_grad, int32_t shared, int32_t lessons,
+                         const once_lesson *lesson)
 {
     once_layout out = {};
     int64_t n = 0, k = 0, g = 0, d = 0, p = 0, moves = 0, inside = 0, outside = 0;
-    const int64_t c = s->context, w = s->width, t = threads / WARP, grad = want_grad, back = s->learned;
+    const int64_t c = ONCE_WIDE, w = ONCE_WIDE, t = threads / WARP, grad = want_grad;
     for (int32_t b = 0; b < lessons; b++) {
         const once_lesson *l = &lesson[b];
         n = larger(n, l->n);

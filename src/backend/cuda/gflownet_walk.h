@@ -7,13 +7,6 @@
 
 #define FULL 0xffffffffu
 
-/*
- * What a kernel knows of its walks when it is compiled. ANY: nothing. INSIDE: all pieces that count are in
- * shared memory. PRESET: also the sizes of the model and that its backward policy is uniform, which makes the
- * code of a step a quarter shorter.
- */
-enum walk_kind { WALK_ANY, WALK_INSIDE, WALK_PRESET };
-
 /* Rows and steps in global memory: of the problem, and of this trajectory. */
 struct walk_far {
     const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *direct;
@@ -26,15 +19,16 @@ struct walk_far {
 struct walk {
     const once_model *m;
     const once_lesson *x;
-    int32_t lesson, number, k, c, w, threads, warps;
-    bool preset;                    /* a walk of WALK_PRESET */
-    bool pairs_outside;             /* sum_pair is in global memory */
-    bool learned, transfers, equal; /* backward policy; data takes time to arrive; one group of devices */
-    const float *state_weight, *device_weight; /* preset: in shared memory, rows ONCE_STRIDE apart */
+    int32_t lesson, number, k, threads, warps;
+    bool inside;                               /* weights and all pieces that count are in shared memory */
+    bool pairs_outside;                        /* sum_pair is in global memory */
+    bool transfers, equal;                     /* data takes time to arrive; one group of devices */
+    const float *state_weight, *device_weight; /* inside: in shared memory, rows ONCE_STRIDE apart */
     const walk_far *far;
 #define X(name, type, numbers) type *name;
     ONCE_PIECES(X)
 #undef X
+    static constexpr int32_t c = ONCE_WIDE, w = ONCE_WIDE;
 };
 
 __device__ static inline int lane_id()
@@ -166,15 +160,11 @@ __device__ static float sum_four(const float *s)
 
 /* ------------------------------------------------------------------ products of rows and matrices */
 
-/*
- * Where the share of warp `of` in column c of a product is: slots of as many columns as context or width has;
- * what has more goes on in the next slot.
+/* Where the share of warp `of` in column c of a product is: what has more columns goes on in the next slot.
  */
 __device__ static inline float *share_at(const walk &w, int slot, int of, int c)
 {
-    const int columns = w.c > w.w ? w.c : w.w;
-    return w.partial + (c < columns ? (slot * w.warps + of) * columns + c
-                                    : ((slot + 1) * w.warps + of) * columns + c - columns);
+    return w.partial + ((slot + c / ONCE_WIDE) * w.warps + of) * ONCE_WIDE + c % ONCE_WIDE;
 }
 
 /* The share of this warp in x[rows] m[rows, columns]; `product` adds the shares after a barrier. */
@@ -193,7 +183,7 @@ __device__ static void multiply(const walk &w, int slot, const float *x, const f
     }
 }
 
-/* The same, and in the same order, of a weight in shared memory with the columns of the preset. */
+/* The same, and in the same order, of a weight in shared memory. */
 __device__ static void multiply_inside(const walk &w, int slot, const float *x, const float *m, int rows)
 {
     const float *mine = m + lane_id();
@@ -213,7 +203,7 @@ __device__ static void multiply_turned(const walk &w, int slot, const float *x, 
     const float *mine = m + lane_id() * ONCE_STRIDE;
     float sum[columns / WARP] = {};
 #pragma unroll 4
-    for (int k = warp_id(); k < ONCE_PRESET; k += w.warps)
+    for (int k = warp_id(); k < ONCE_WIDE; k += w.warps)
 #pragma unroll
         for (int r = 0; r < columns / WARP; r++)
             sum[r] += x[k] * mine[r * WARP * ONCE_STRIDE + k];
@@ -225,29 +215,29 @@ __device__ static void multiply_turned(const walk &w, int slot, const float *x, 
 /* Products with the weights of the state and of a device, and the way back. */
 __device__ static void times_state(const walk &w, int slot, const float *x)
 {
-    if (w.preset)
+    if (w.inside)
         multiply_inside(w, slot, x, w.state_weight, ONCE_STATES);
     else
-        multiply(w, slot, x, w.state_weight, 2 * w.c + SKED_I_ONCE_STATE, w.w);
+        multiply(w, slot, x, w.state_weight, ONCE_STATES, w.w);
 }
 __device__ static void times_device(const walk &w, int slot, const float *x)
 {
-    if (w.preset)
-        multiply_inside(w, slot, x, w.device_weight, ONCE_PRESET);
+    if (w.inside)
+        multiply_inside(w, slot, x, w.device_weight, ONCE_WIDE);
     else
         multiply(w, slot, x, w.device_weight, w.c, w.w);
 }
 __device__ static void state_back(const walk &w, int slot, const float *dy)
 {
-    if (w.preset)
-        multiply_turned<2 * ONCE_PRESET>(w, slot, dy, w.state_weight);
+    if (w.inside)
+        multiply_turned<2 * ONCE_WIDE>(w, slot, dy, w.state_weight);
     else
         multiply(w, slot, dy, w.m->state_turned, w.w, 2 * w.c);
 }
 __device__ static void devices_back(const walk &w, int slot, const float *dy)
 {
-    if (w.preset)
-        multiply_turned<ONCE_PRESET>(w, slot, dy, w.device_weight);
+    if (w.inside)
+        multiply_turned<ONCE_WIDE>(w, slot, dy, w.device_weight);
     else
         multiply(w, slot, dy, w.m->device_turned, w.w, w.c);
 }
@@ -327,7 +317,6 @@ template <class T> __device__ static void fill(const walk &w, T *at, int64_t cou
 template <bool grad> __device__ static void reset(const walk &w)
 {
     const once_lesson *x = w.x;
-    const bool back = w.learned;
     const int64_t n = x->n, k = w.k;
     if (threadIdx.x == 0) {
         walk_head h = {};
@@ -364,8 +353,6 @@ template <bool grad> __device__ static void reset(const walk &w)
         fill(w, w.sum_wait_feature, SKED_I_ONCE_WAIT * w.c, 0.0f);
         fill(w, w.sum_last_feature, SKED_I_ONCE_LAST * w.c, 0.0f);
         fill(w, w.sum_pair, (int64_t)(PAIR + 1) * w.warps * w.w, 0.0f);
-        fill(w, w.sum_back_out, back ? w.w : 0, 0.0f);
-        fill(w, w.sum_back_bias, back ? w.w : 0, 0.0f);
     }
     barrier();
     if (warp_id() == 0)

@@ -223,12 +223,9 @@ __device__ static void spread(const walk &w)
 __device__ static void device_end_grad(const walk &w, const walk_change *t, int slot, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
-    const bool back = w.learned;
     EACH_THREAD(c, w.c) {
         const float y = w.device[q * w.c + c];
-        float dy = w.total_device[c] - w.device_from[q * w.c + c] + product(w, slot, c);
-        if (back)
-            dy += product(w, slot + 1, c);
+        const float dy = w.total_device[c] - w.device_from[q * w.c + c] + product(w, slot, c);
         w.x->versions[row * w.c + c] = y;
         if (y > 0) {
             add_to(w.far->dlast + (int64_t)t->before_op * w.c + c, dy);
@@ -247,8 +244,6 @@ __device__ static void device_end_rows(const walk &w, const walk_change *t, int3
         float *part = w.ddevice_part + q * w.w + c;
         w.x->dversions[row * w.w + c] = *part;
         *part *= w.far->scale[c];
-        if (w.learned)
-            w.x->dback_versions[row * w.w + c] = w.dback_part[q * w.w + c];
     }
 }
 
@@ -264,27 +259,19 @@ __device__ static void end_rows(const walk &w)
 /* The second, after a barrier: all threads. Its numbers are there for the threads that have their columns. */
 __device__ static void end_devices(const walk &w)
 {
-    const bool back = w.learned;
     const int32_t changed = w.head->n_changed;
     int32_t number = w.head->n_versions;
-    const int32_t at_once = back ? ONCE_ROWS / 2 : ONCE_ROWS;
-    EACH(j, 0, changed, at_once) {
-        const int32_t end = changed - j < at_once ? changed : j + at_once;
+    EACH(j, 0, changed, ONCE_ROWS) {
+        const int32_t end = changed - j < ONCE_ROWS ? changed : j + ONCE_ROWS;
         if (j > 0)
             barrier();
-        EACH(i, j, end, 1) {
-            const int64_t q = w.changed[i].column;
-            const int slot = (i - j) * (back ? 2 : 1);
-            if (w.changed[i].before_op < 0)
-                continue;
-            devices_back(w, slot, w.ddevice_part + q * w.w);
-            if (back)
-                multiply(w, slot + 1, w.dback_part + q * w.w, w.m->back_turned, w.w, w.c);
-        }
+        EACH(i, j, end, 1)
+            if (w.changed[i].before_op >= 0)
+                devices_back(w, i - j, w.ddevice_part + (int64_t)w.changed[i].column * w.w);
         barrier();
         EACH(i, j, end, 1)
             if (w.changed[i].before_op >= 0)
-                device_end_grad(w, &w.changed[i], (i - j) * (back ? 2 : 1), number++);
+                device_end_grad(w, &w.changed[i], i - j, number++);
     }
     if (threadIdx.x == 0)
         w.head->n_versions = number;
@@ -309,15 +296,12 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
         w.sum_device[c] = sum;
     }
 #pragma unroll 1
-    for (int32_t j = 0; grad && j < w.head->n_changed; j++) {
-        const int64_t at = (int64_t)w.changed[j].column * w.w;
-        fill(w, w.ddevice_part + at, w.w, 0.0f);
-        fill(w, w.dback_part + at, w.learned ? w.w : 0, 0.0f);
-    }
+    for (int32_t j = 0; grad && j < w.head->n_changed; j++)
+        fill(w, w.ddevice_part + (int64_t)w.changed[j].column * w.w, w.w, 0.0f);
 }
 
 /* log P_B where all ops that could be removed are as likely; one warp. */
-__device__ static void look_back_uniform(const walk &w)
+__device__ static void look_back(const walk &w)
 {
     int32_t count = 0;
     EACH_LANE(k, w.head->n_used)
@@ -329,14 +313,13 @@ __device__ static void look_back_uniform(const walk &w)
 }
 
 /* What depends on the new partial schedule alone, while other warps end versions: the choices of the next
- * step, the uniform backward policy, and what is drawn by. */
+ * step, the backward policy, and what is drawn by. */
 __device__ static void look_ahead(const walk &w)
 {
     if (warp_id() == 0 && w.head->left > 0 && few_choices(w))
         list_choices(w);
     if (warp_id() == 1) {
-        if (!w.learned)
-            look_back_uniform(w);
+        look_back(w);
         draw_chance(w);
     }
 }

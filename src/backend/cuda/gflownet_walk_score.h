@@ -32,11 +32,10 @@ template <int own> __device__ static inline void add_own(float *at, const float 
 }
 
 /* Columns c on of this lane: the weights of pairs, with FiLM, and what the devices of a chunk and the state
- * give to the hidden rows, the same for all ops. Zeros where there is no column. */
+ * give to the hidden rows, the same for all ops. */
 template <int own> struct pair_columns {
     float weight[PAIR][own], out[own], device[ONCE_CHUNK_DEVICES][own];
     int32_t c;
-    bool on;
 };
 __device__ static inline const float *device_row(const walk &w, int32_t column)
 {
@@ -48,9 +47,6 @@ __device__ static void load_columns(const walk &w, const chunk &t, int32_t first
     float base[own];
     *p = {};
     p->c = first + own * lane_id();
-    p->on = p->c < w.w;
-    if (!p->on)
-        return;
     load_own<own>(w.out + p->c, p->out);
     load_own<own>(w.base + p->c, base);
 #pragma unroll
@@ -68,9 +64,7 @@ __device__ static void load_columns(const walk &w, const chunk &t, int32_t first
 template <int own>
 __device__ static inline void op_row(const walk &w, const pair_columns<own> &p, int32_t op, float *row)
 {
-    row[0] = row[own - 1] = 0;
-    if (p.on)
-        load_own<own>(w.far->op_rows + (int64_t)op * w.w + p.c, row);
+    load_own<own>(w.far->op_rows + (int64_t)op * w.w + p.c, row);
 }
 /* Hidden numbers of a pair before the ReLU; f: its features. */
 template <int own>
@@ -93,24 +87,22 @@ __device__ static inline void hidden(const pair_columns<own> &p, const float *ro
 template <bool grad> __device__ static void score(const walk &w, const chunk &t)
 {
     const int lane = lane_id(), mine = lane / 16 * 2 + lane / 8 % 2;
-    for (int32_t first = 0; first < w.w; first += 2 * WARP) {
-        pair_columns<2> p;
-        load_columns(w, t, first, &p);
-        EACH_WARP(i, t.ops) {
-            float row[2], h[2], s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
-            op_row(w, p, w.row[t.o + i], row);
+    pair_columns<2> p;
+    load_columns(w, t, 0, &p);
+    EACH_WARP(i, t.ops) {
+        float row[2], h[2], s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
+        op_row(w, p, w.row[t.o + i], row);
 #pragma unroll
-            for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-                if (j < t.devices) {
-                    hidden(p, row, j, w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR, h);
-                    s[j] = positive(h[0]) * p.out[0] + positive(h[1]) * p.out[1];
-                }
-            const float sum = sum_four(s);
-            if (lane % 8 == 0 && mine < t.devices) {
-                const int slot = i * ONCE_CHUNK_DEVICES + mine;
-                float *logit = w.logit + (int64_t)(t.o + i) * w.head->n_columns + t.d + mine;
-                *logit = first == 0 ? sum + w.straight[slot * (grad ? DIRECT + 1 : 1)] : *logit + sum;
+        for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
+            if (j < t.devices) {
+                hidden(p, row, j, w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR, h);
+                s[j] = positive(h[0]) * p.out[0] + positive(h[1]) * p.out[1];
             }
+        const float sum = sum_four(s);
+        if (lane % 8 == 0 && mine < t.devices) {
+            const int slot = i * ONCE_CHUNK_DEVICES + mine;
+            w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + mine] =
+                sum + w.straight[slot * (grad ? DIRECT + 1 : 1)];
         }
     }
 }
@@ -137,7 +129,7 @@ template <bool grad> __device__ static void evaluate(const walk &w)
     observe_state(w);
     observe_ops(w);
     barrier();
-    const int32_t changed = w.learned ? 0 : w.head->n_changed; /* else done after the last step */
+    const int32_t changed = w.head->n_changed;
     const int32_t now = changed < ONCE_ROWS - 1 ? changed : ONCE_ROWS - 1;
     times_state(w, 0, w.state);
     multiply_devices(w, 1, 0, now);
@@ -187,8 +179,7 @@ __device__ static float exponentials(float *logit, const int32_t *count, int32_t
     const int32_t step = WARP % columns;
     EACH_LANE(p, pairs) {
         const float x = logit[p] - most;
-        const float share =
-            x > (float)ONCE_NEGLIGIBLE ? (count != NULL ? (float)count[column] : 1.0f) * expf(x) : 0;
+        const float share = x > (float)ONCE_NEGLIGIBLE ? (float)count[column] * expf(x) : 0;
         logit[p] = share;
         sum += share;
         column += step;
@@ -445,8 +436,6 @@ template <int own> __device__ static void score_grad(const walk &w, const chunk 
     pair_columns<own> p;
     pair_sums<own> d = {};
     load_columns(w, t, first, &p);
-    if (!p.on)
-        return;
     EACH(i, w.warps - 1 - warp_id(), t.ops, w.warps) { /* the first warp has something else to do */
         const int32_t op = w.row[t.o + i];
         float row[own], drow[own] = {};
@@ -514,7 +503,7 @@ __device__ static void state_grad(const walk &w, float waiting, float empties)
 
 __device__ static void step_grad(const walk &w)
 {
-    const int32_t chunks = chunk_count(w), states = 2 * w.c + SKED_I_ONCE_STATE;
+    const int32_t chunks = chunk_count(w), states = ONCE_STATES;
     const int64_t step = (int64_t)w.number * w.x->n + w.head->step;
     /* One warp appends the op already while others are at the end of this. */
     const float left = (float)w.head->left, empties = (float)(w.x->devices - w.head->n_used);

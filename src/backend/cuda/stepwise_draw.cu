@@ -210,9 +210,9 @@ __device__ static int choose_replayed(const step_work &w, int k, int step)
 __device__ static int choose(const step_work &w, int k, int step, const pair_scores &s)
 {
     const step_problem &p = w.p;
-    if (p.walk == SKED_I_STEPWISE_REPLAY)
+    if (p.replay)
         return choose_replayed(w, k, step);
-    if (p.walk == SKED_I_STEPWISE_GREEDY)
+    if (p.greedy)
         return choose_likeliest(s);
     if (k < p.listed)
         return choose_listed(w, k, s);
@@ -299,9 +299,7 @@ template <step_drawing HOW> __device__ static void encode(const step_work &w, co
 {
     SKED_DYNAMIC_SHARED(float, shared);
     const int tiles = step_tiles_of(w.p.ops);
-    if (HOW == STEP_DRAW_ROWS) {
-        step_forward(w, w.narrow);
-    } else if (HOW == STEP_DRAW_LONG) {
+    if (HOW == STEP_DRAW_LONG) {
         float *own = load.scratch + blockIdx.x * load.stride;
         const step_tiled first = {(step_tile *)w.narrow,
                                   (step_tile *)step_place(load.places.mail, shared, own),
@@ -395,7 +393,7 @@ __global__ static void __launch_bounds__(THREADS, RESIDENT)
             __syncthreads();
             if (from == 0)
                 begin(p, item);
-            if (from == 0 && p.walk == SKED_I_STEPWISE_SAMPLE && item < p.listed)
+            if (from == 0 && !p.replay && !p.greedy && item < p.listed)
                 draw_noise(p, item);
             for (int step = from; step < end && step <= p.ops && p.trouble[item] == 0; step++)
                 visit<HOW>(w, load, item, step);
@@ -414,12 +412,10 @@ static draw_function draw_of(step_drawing how)
     switch (how) {
     case STEP_DRAW_DENSE:
         return draw_kernel<STEP_DRAW_DENSE, TILE_FEW, TILE_RESIDENT>;
-    case STEP_DRAW_TILES:
-        return draw_kernel<STEP_DRAW_TILES, SKED_STEP_THREADS, 1>;
     case STEP_DRAW_LONG:
         return draw_kernel<STEP_DRAW_LONG, LONG_WARPS * SKED_STEP_WARP, 1>;
     default:
-        return draw_kernel<STEP_DRAW_ROWS, SKED_STEP_THREADS, 1>;
+        return draw_kernel<STEP_DRAW_TILES, SKED_STEP_THREADS, 1>;
     }
 }
 

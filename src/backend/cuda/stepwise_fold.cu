@@ -1,7 +1,7 @@
 /*
  * Before and after the network of the stepwise policy: what depends on the temperature alone is worked into
  * the matrices, which are packed as tensor cores read them; gradients of those go back to the parameters;
- * loss and Adam. Small work: a few launches an update.
+ * the loss. Small work: a few launches an update.
  */
 #include "backend/cuda/stepwise_kernels.h"
 #include "backend/cuda/stepwise_tile_long.h"
@@ -53,8 +53,8 @@ __global__ static void warm_kernel(const step_problem *problem, step_folding f, 
     const step_problem &p = problem[blockIdx.x];
     float *first = p.warmth, *second = first + f.temperature;
     for (int c = threadIdx.x; c < f.temperature; c += blockDim.x)
-        first[c] = fmaxf(0, column_of(SKED_I_STEPWISE_HEAT, f.temperature, p.heat, w + f.heat1_weight,
-                                      w + f.heat1_bias, c));
+        first[c] = fmaxf(
+            0, column_of(SKED_I_GPU_HEAT, f.temperature, p.heat, w + f.heat1_weight, w + f.heat1_bias, c));
     __syncthreads();
     for (int c = threadIdx.x; c < f.temperature; c += blockDim.x)
         second[c] =
@@ -150,7 +150,8 @@ __device__ static void fold_tiles(const step_problem &p, const step_fold &m, con
 }
 
 /*
- * weight = diag(gain) parameter diag(scale), packed both ways; bias = (norm . parameter + bias) diag(scale)
+ * weight = diag(gain) parameter diag(scale), as tiles, both ways; bias = (norm . parameter + bias)
+ * diag(scale)
  * + shift. Blocks: (part, matrix, problem).
  */
 __global__ static void fold_kernel(const step_problem *problem, step_folding f, const float *w)
@@ -159,18 +160,7 @@ __global__ static void fold_kernel(const step_problem *problem, step_folding f, 
     const step_fold m = f.fold[blockIdx.y];
     const step_matrix place = f.matrix[blockIdx.y];
     const int rows = place.rows, columns = place.columns, thread = blockIdx.x * blockDim.x + threadIdx.x;
-    float *weight = p.folded + place.weight, *turned = p.folded + place.turned;
-    if (p.tiles != NULL)
-        fold_tiles(p, m, place, w, thread);
-    for (int e = thread; p.tiles == NULL && e < rows * columns; e += gridDim.x * blockDim.x) {
-        const int k = e / columns, c = e % columns;
-        const float v = step_round(folded_weight(p, m, w, k, c));
-        const int there = ((c / 8 * (rows / 8) + k / 8) * SKED_STEP_WARP + c % 8 * 4 + k % 4) * 2 + k % 8 / 4;
-        const int back =
-            ((k / 8 * (columns / 8) + c / 8) * SKED_STEP_WARP + k % 8 * 4 + c % 4) * 2 + c % 8 / 4;
-        weight[there] = v;
-        turned[back] = v;
-    }
+    fold_tiles(p, m, place, w, thread);
     for (int c = thread; c < columns; c += gridDim.x * blockDim.x) {
         float bias = w[m.bias + c];
         for (int k = 0; k < rows && m.norm >= 0; k++)
@@ -417,38 +407,8 @@ __global__ static void cool_kernel(const step_problem *problem, step_folding f, 
     __syncthreads();
     for (int k = threadIdx.x; k < size; k += blockDim.x) {
         p.gradient[f.heat1_bias + k] = dfirst[k];
-        for (int j = 0; j < SKED_I_STEPWISE_HEAT; j++)
+        for (int j = 0; j < SKED_I_GPU_HEAT; j++)
             p.gradient[f.heat1_weight + j * size + k] = p.heat[j] * dfirst[k];
-    }
-}
-
-__global__ static void norm_kernel(const step_problem *problem, int64_t total)
-{
-    __shared__ double scratch[32];
-    const step_problem &p = problem[blockIdx.x];
-    double sum = 0;
-    for (int64_t i = threadIdx.x; i < total; i += blockDim.x)
-        sum += (double)p.gradient[i] * p.gradient[i];
-    sum = block_sum(sum, scratch);
-    if (threadIdx.x == 0)
-        p.loss[STEP_NORM] = sqrt(sum);
-}
-
-/* Adam as sked_i_sampler_update has it; gradient NULL: the shares of the problems, in order. */
-__global__ static void adam_kernel(const step_problem *problem, int problems, const float *share,
-                                   const float *gradient, int64_t total, step_adam a, float *parameter,
-                                   float *moment1, float *moment2)
-{
-    const double b1 = 0.9, b2 = 0.999;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < total;
-         i += (int64_t)gridDim.x * blockDim.x) {
-        float sum = gradient != NULL ? gradient[i] : 0;
-        for (int k = 0; k < problems && gradient == NULL; k++)
-            sum = fmaf(share[k], problem[k].gradient[i], sum);
-        const double g = sum;
-        moment1[i] = (float)(b1 * moment1[i] + (1 - b1) * g);
-        moment2[i] = (float)(b2 * moment2[i] + (1 - b2) * g * g);
-        parameter[i] -= (float)(a.rate * (moment1[i] / a.left1) / (sqrt(moment2[i] / a.left2) + 1e-8));
     }
 }
 
@@ -476,7 +436,7 @@ void sked_i_step_loss(const step_load *load, cudaStream_t stream)
 }
 
 void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,
-                        int64_t size, int64_t total, cudaStream_t stream)
+                        int64_t size, cudaStream_t stream)
 {
     const step_load l = *load;
     const step_folding f = *folding;
@@ -488,15 +448,5 @@ void sked_i_step_unfold(const step_load *load, const step_folding *folding, cons
     SKED_LAUNCH(unfold_columns_kernel, grid, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
     SKED_LAUNCH(unfold_plain_kernel, plain, SMALL_BLOCK, 0, stream, l.problem, l.net);
     SKED_LAUNCH(cool_kernel, problems, LARGE_BLOCK, 0, stream, l.problem, f, l.parameter);
-    SKED_LAUNCH(norm_kernel, problems, LARGE_BLOCK, 0, stream, l.problem, total);
     SKED_LAUNCH(value_kernel, problems, LARGE_BLOCK, 0, stream, l.problem);
-}
-
-void sked_i_step_adam(const step_problem *problem, int problems, const float *share, const float *gradient,
-                      int64_t total, const step_adam *adam, float *parameter, float *moment1, float *moment2,
-                      cudaStream_t stream)
-{
-    const step_adam a = *adam;
-    SKED_LAUNCH(adam_kernel, blocks_for(total), SMALL_BLOCK, 0, stream, problem, problems, share, gradient,
-                total, a, parameter, moment1, moment2);
 }

@@ -4,11 +4,11 @@
  */
 #ifndef SKED_BACKEND_CUDA_STEPWISE_HOST_H
 #define SKED_BACKEND_CUDA_STEPWISE_HOST_H
+#include "backend/cuda/gflownet_model.h"
 #include "backend/cuda/stepwise_kernels.h"
 #include "backend/cuda/stepwise_tile_long.h"
 
 extern "C" {
-#include "backend/cuda/stepwise.h"
 #include "base/memory.h"
 }
 
@@ -29,38 +29,29 @@ struct step_draw_plan {
     int64_t trajectories;
 };
 
-struct sked_i_stepwise_device {
-    sked_i_stepwise_shape shape;
-    const sked_i_limit *limit;
-    cudaStream_t stream;
-    int processors;
-    size_t shared_most;            /* bytes a block may have */
-    size_t memory;                 /* bytes the device has */
-    sked_i_cuda_arena model, work; /* parameters and tables; a load */
+struct step_device : sked_i_gpu_model {
+    const sked_i_limit *limit; /* of the call under way */
+    size_t memory;             /* bytes the GPU has */
     step_net net;
     step_folding folding;
-    step_matrix matrix[SKED_I_STEPWISE_LAYERS * STEP_MATRICES + STEP_HEADS];
-    step_fold fold[SKED_I_STEPWISE_LAYERS * STEP_MATRICES + STEP_HEADS];
-    step_film film[SKED_I_STEPWISE_LAYERS + 2];
+    step_matrix matrix[SKED_I_GPU_LAYERS * STEP_MATRICES + STEP_HEADS];
+    step_fold fold[SKED_I_GPU_LAYERS * STEP_MATRICES + STEP_HEADS];
+    step_film film[SKED_I_GPU_LAYERS + 2];
     int64_t folded_size, gradient_size; /* of a problem */
     int64_t tile_count;                 /* tiles of its weights */
-    step_outer_job *job;                /* on the device; NULL: other widths than those of tiles */
+    step_outer_job *job;                /* on the device */
     int n_jobs;
-    float *parameter, *moment1, *moment2, *sum; /* [total] */
-    float *share;                               /* [count] */
     /* The load. */
-    int count, graphs; /* graphs: of the update, on all ranks */
-    bool gradients, drawn;
-    bool tiled;            /* by stepwise_tile_net.h and stepwise_tile_long.h */
+    sked_i_gpu_walks *walks; /* [count] the caller's */
+    int count, graphs;       /* graphs: of the update, on all ranks */
+    bool gradients;
     step_problem *problem; /* [count] on the host, with pointers of the device */
     char *blob;            /* what is uploaded for it */
     step_problem *problem_there;
-    step_draw_plan draw[2]; /* of problems whose warps have a tile each (rows: of all), and of longer ones */
-    step_kernel_plan grad;
-    step_kept keep;
-    int64_t kept_size; /* of a block */
-    float *scratch, *block_gradients;
-    step_pass pass;     /* tiled: memory for the row tiles of a pass */
+    step_draw_plan draw[2]; /* of problems whose warps have a tile each, and of longer ones */
+    int parts;              /* of the gradient, over all problems */
+    float *scratch, *parts_gradients;
+    step_pass pass;     /* memory for the row tiles of a pass */
     int64_t pass_tiles; /* at most */
     double *loss;       /* [count, STEP_LOSS_NUMBERS] */
     int32_t *trouble;   /* [trajectories] */
@@ -76,35 +67,31 @@ static inline int64_t step_most_of(int64_t a, int64_t b)
 /* ------------------------------------------------------------------ stepwise_tables.cu */
 
 /* Where matrices and their gradients lie: from d->shape. */
-void sked_i_step_make_tables(sked_i_stepwise_device *d);
+void sked_i_step_make_tables(step_device *d);
 /* Pieces of matrices, for the widths of tiles. */
-enum { STEP_MOST_JOBS = SKED_I_STEPWISE_LAYERS * 12 + 16 };
+enum { STEP_MOST_JOBS = SKED_I_GPU_LAYERS * 12 + 16 };
 struct step_job_list {
     step_outer_job at[STEP_MOST_JOBS];
     int count;
 };
-void sked_i_step_list_jobs(const sked_i_stepwise_device *d, step_job_list *list);
+void sked_i_step_list_jobs(const step_device *d, step_job_list *list);
 
 /* ------------------------------------------------------------------ stepwise_plan.cu */
 
 /* How the problems that are loaded are drawn and learnt from. */
-void sked_i_step_plan(sked_i_stepwise_device *d);
+void sked_i_step_plan(step_device *d);
 /* The plan for the gradients of problems of so many row tiles. */
-void sked_i_step_plan_states(const sked_i_stepwise_device *d, int tiles, step_kernel_plan *p);
+void sked_i_step_plan_states(const step_device *d, int tiles, step_kernel_plan *p);
 /* States of all problems; where the pass that begins at state `from` ends; row tiles of the largest. */
-int64_t sked_i_step_states(const sked_i_stepwise_device *d);
-int64_t sked_i_step_end_of_pass(const sked_i_stepwise_device *d, int64_t from, int64_t *taken);
-int64_t sked_i_step_largest_pass(const sked_i_stepwise_device *d);
+int64_t sked_i_step_states(const step_device *d);
+int64_t sked_i_step_end_of_pass(const step_device *d, int64_t from, int64_t *taken);
+int64_t sked_i_step_largest_pass(const step_device *d);
 /* Numbers in global memory that blocks of any kernel have of their own. */
-int64_t sked_i_step_scratch_size(const sked_i_stepwise_device *d);
+int64_t sked_i_step_scratch_size(const step_device *d);
 
-/* ------------------------------------------------------------------ stepwise_load.cu, stepwise_host.cu */
+/* ------------------------------------------------------------------ stepwise_load.cu */
 
-/* backend/stepwise.h says what it does. */
-sked_status sked_i_step_load(sked_i_stepwise_device *d, int count, const sked_i_stepwise_problem *problem,
-                             bool gradients, sked_error *err);
-sked_status sked_i_step_upload(sked_i_stepwise_device *d, const void *to, const void *from, size_t bytes,
-                               sked_error *err);
-/* Waits for all that was asked for. */
-sked_status sked_i_step_settle(sked_i_stepwise_device *d, sked_error *err);
+/* Takes these walks instead of those before; gradients: they will be learnt from. */
+sked_status sked_i_step_load(step_device *d, int count, sked_i_gpu_walks *walks, bool gradients,
+                             sked_error *err);
 #endif

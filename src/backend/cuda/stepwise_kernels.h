@@ -4,10 +4,10 @@
 #include "backend/cuda/stepwise_net.h"
 
 /*
- * By rows in memory; by tiles (stepwise_tile_net.h); by tiles with few enough registers for one block more on
- * a processor, which makes each a tenth slower; by tiles that warps take in turn (stepwise_tile_long.h).
+ * A warp a tile (stepwise_tile_net.h); the same with few enough registers for one block more on a processor,
+ * which makes each a tenth slower; warps take tiles in turn (stepwise_tile_long.h).
  */
-enum step_drawing { STEP_DRAW_ROWS, STEP_DRAW_TILES, STEP_DRAW_DENSE, STEP_DRAW_LONG };
+enum step_drawing { STEP_DRAW_TILES, STEP_DRAW_DENSE, STEP_DRAW_LONG };
 /* Steps from .. end - 1 of trajectories of problems of least .. most ops; state `ops` ends one. */
 struct step_walk {
     int least, most, from, end;
@@ -15,14 +15,6 @@ struct step_walk {
 void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
                       const step_walk *walk, cudaStream_t stream);
 cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared);
-/*
- * Rounds from .. end - 1: each a state of every block. gradients: [blocks, size], which begin with 0 and are
- * added to.
- */
-void sked_i_step_grad(const step_load *load, int threads, int blocks, size_t shared, float *gradients,
-                      int64_t size, int64_t from, int64_t end, cudaStream_t stream);
-cudaError_t sked_i_step_grad_allow(size_t shared);
-
 /*
  * A piece of a matrix of up to 64 by 64: which tiles of kept rows and of their slopes it is the product of,
  * and its place in a gradient. dbias: -1: none.
@@ -76,13 +68,7 @@ void sked_i_step_masks(const step_problem *problem, int problems, cudaStream_t s
 void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaStream_t stream);
 /* Loss and its slopes by trajectory. */
 void sked_i_step_loss(const step_load *load, cudaStream_t stream);
-/* From the gradients of the blocks to those of the parameters, and their norms. */
+/* From the gradients of the parts to those of the parameters. */
 void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,
-                        int64_t size, int64_t total, cudaStream_t stream);
-struct step_adam {
-    double rate, left1, left2;
-};
-void sked_i_step_adam(const step_problem *problem, int problems, const float *share, const float *gradient,
-                      int64_t total, const step_adam *adam, float *parameter, float *moment1, float *moment2,
-                      cudaStream_t stream);
+                        int64_t size, cudaStream_t stream);
 #endif

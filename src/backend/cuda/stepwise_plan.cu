@@ -3,8 +3,6 @@
 
 #include <limits.h>
 
-typedef sked_i_stepwise_device device;
-
 /* The next `count` numbers: in shared memory while there is room, else in the block's piece. */
 static int64_t place(step_kernel_plan *p, size_t most, int64_t count)
 {
@@ -24,116 +22,53 @@ static int64_t place_inside(step_kernel_plan *p, size_t most, int64_t count)
     return p->shared + bytes <= most ? place(p, most, count) : -1;
 }
 
-static void plan_rows(const device *d, bool gradient, step_kernel_plan *p)
-{
-    const step_net *z = &d->net;
-    const int64_t n = d->most_ops, pad = SKED_STEP_PAD, dim = z->dim + pad, inner = z->inner + pad;
-    const int64_t deep = step_most_of(step_most_of(z->inner, z->mlp), z->width) + pad;
-    const int64_t wide = step_most_of(step_most_of(3 * z->inner, z->slots + z->width), z->mlp) + pad;
-    const int64_t table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
-    enum { small = 512 }; /* more numbers than this want more threads */
-    *p = {};
-    p->places.small = place(p, d->shared_most, table + n * (5 + (gradient ? 2 * SKED_I_HEADS : 0)));
-    p->places.x = place(p, d->shared_most, n * dim);
-    p->places.narrow = place(p, d->shared_most, n * (gradient ? step_most_of(2 * dim, inner) : dim));
-    p->places.top = place(p, d->shared_most, n * dim);
-    const int64_t inputs = (z->inputs + 7) / 8 * 8 + pad;
-    const int64_t dqkv = step_most_of(3 * z->inner + pad, inputs);
-    p->places.deep = place(p, d->shared_most, n * (gradient ? step_most_of(deep, dqkv) : deep));
-    p->places.wide = place(p, d->shared_most, n * wide);
-    p->places.masks = place_inside(p, d->shared_most, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
-    p->places.tables = gradient ? -1 : place_inside(p, d->shared_most, 12 * n + 3 * z->slots);
-    p->threads = n * z->dim > small ? SKED_STEP_THREADS : 128;
-}
-
-static int64_t plan_kept(device *d)
-{
-    const step_net *z = &d->net;
-    const int64_t n = (d->most_ops + 3) / 4 * 4;
-    int64_t used = 0;
-    struct {
-        int64_t *at, size;
-    } const list[] = {{&d->keep.unit1, n * z->dim},
-                      {&d->keep.rstd1, n},
-                      {&d->keep.qkv, 3 * n * z->inner},
-                      {&d->keep.lse, n * SKED_I_HEADS},
-                      {&d->keep.mixed, n * z->inner},
-                      {&d->keep.unit2, n * z->dim},
-                      {&d->keep.rstd2, n},
-                      {&d->keep.active, n * z->mlp}};
-    for (const auto &piece : list) {
-        *piece.at = used;
-        used += piece.size;
-    }
-    d->keep.stride = used;
-    return used * z->layers;
-}
-
-/*
- * Blocks for the gradient of each problem. They depend on its own states and on the number of problems of the
- * whole update, not on what else is loaded: a sum of gradients has one order, however ranks share the update.
- */
-static int share_blocks(device *d)
-{
-    const int at_once = d->graphs > 1 ? 2 : 1, wanted = at_once * d->processors / d->graphs;
-    int next = 0;
-    for (int k = 0; k < d->count; k++) {
-        step_problem *p = &d->problem[k];
-        const int64_t states = (int64_t)p->batch * (p->ops + 1);
-        p->first_block = next;
-        p->n_blocks = wanted < 1 ? 1 : wanted > states ? (int)states : wanted;
-        next += p->n_blocks;
-    }
-    return next;
-}
-
 /* Numbers of `kinds` of mail. */
 static int64_t mail_size(int64_t kinds, int tiles)
 {
     return kinds * step_mail_lanes(tiles) * (int64_t)(sizeof(step_tile) / sizeof(float));
 }
 
-/* The same for tiles, of problems of up to so many ops: false where they do not fit. */
-static bool plan_tiles(const device *d, int ops, bool gradient, step_kernel_plan *p)
+/* A warp a tile, for problems of up to so many ops: false where they do not fit. */
+static bool plan_tiles(const step_device *d, int ops, bool gradient, step_kernel_plan *p)
 {
     const step_net *z = &d->net;
     const int64_t n = ops, table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
     const int tiles = step_tiles_of(ops);
     *p = {};
-    p->places.small = place_inside(p, d->shared_most, table + 5 * n);
-    p->places.wide = place_inside(p, d->shared_most, n * z->slots);
-    p->places.mail = place_inside(p, d->shared_most, mail_size(gradient ? MAIL_KINDS : MAIL_SLOPE, tiles));
-    p->places.sums = place_inside(p, d->shared_most, gradient ? 2 * TILE_HEADS * tiles * STEP_TILE : 0);
+    p->places.small = place_inside(p, d->most_shared, table + 4 * n);
+    p->places.wide = place_inside(p, d->most_shared, n * z->slots);
+    p->places.mail = place_inside(p, d->most_shared, mail_size(gradient ? MAIL_KINDS : MAIL_SLOPE, tiles));
+    p->places.sums = place_inside(p, d->most_shared, gradient ? 2 * TILE_HEADS * tiles * STEP_TILE : 0);
     if (n > TILE_OPS || p->places.small < 0 || p->places.wide < 0 || p->places.mail < 0 || p->places.sums < 0)
         return false;
-    p->places.masks = place_inside(p, d->shared_most, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
-    p->places.tables = gradient ? -1 : place_inside(p, d->shared_most, 12 * n + 3 * z->slots);
+    p->places.masks = place_inside(p, d->most_shared, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
+    p->places.tables = gradient ? -1 : place_inside(p, d->most_shared, 12 * n + 3 * z->slots);
     p->threads = (int)step_most_of(tiles, gradient ? 1 : 2) * SKED_STEP_WARP; /* two warps choose */
     return true;
 }
 
 /* Blocks of such a kernel that a processor takes at once. */
-static int resident_long(const device *d, const step_kernel_plan *p)
+static int resident_long(const step_device *d, const step_kernel_plan *p)
 {
     const int64_t threads = LONG_WARPS * SKED_STEP_WARP / p->threads,
-                  shared = (int64_t)((d->shared_most + 1024) / (p->shared + 1024));
+                  shared = (int64_t)((d->most_shared + 1024) / (p->shared + 1024));
     return (int)step_most_of(threads < shared ? threads : shared, 1);
 }
 
 /* And where warps take tiles in turn. What all of them read is in shared memory first. */
-static void plan_long(const device *d, int ops, bool gradient, step_kernel_plan *p)
+static void plan_long(const step_device *d, int ops, bool gradient, step_kernel_plan *p)
 {
     const step_net *z = &d->net;
     const int64_t n = ops, table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
     const int tiles = step_tiles_of(ops), turns = (tiles + LONG_WARPS - 1) / LONG_WARPS;
     *p = {};
     p->turns = true;
-    p->places.small = place(p, d->shared_most, table + 5 * n);
-    p->places.wide = place(p, d->shared_most, n * z->slots);
-    p->places.sums = place(p, d->shared_most, gradient ? 2 * TILE_HEADS * tiles * STEP_TILE : 0);
+    p->places.small = place(p, d->most_shared, table + 4 * n);
+    p->places.wide = place(p, d->most_shared, n * z->slots);
+    p->places.sums = place(p, d->most_shared, gradient ? 2 * TILE_HEADS * tiles * STEP_TILE : 0);
     p->places.mail =
-        place(p, d->shared_most, mail_size((gradient ? MAIL_KINDS : MAIL_SLOPE) - MAIL_KEY, tiles));
-    p->places.masks = place_inside(p, d->shared_most, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
+        place(p, d->most_shared, mail_size((gradient ? MAIL_KINDS : MAIL_SLOPE) - MAIL_KEY, tiles));
+    p->places.masks = place_inside(p, d->most_shared, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
     p->places.tables = -1;
     p->places.x = place(p, 0, (int64_t)tiles * LONG_ROW * SKED_STEP_WARP * 4);
     p->places.narrow = place(p, 0, mail_size(1, tiles));
@@ -142,7 +77,7 @@ static void plan_long(const device *d, int ops, bool gradient, step_kernel_plan 
 }
 
 /* The plan for the gradients of problems of so many row tiles. */
-void sked_i_step_plan_states(const device *d, int tiles, step_kernel_plan *p)
+void sked_i_step_plan_states(const step_device *d, int tiles, step_kernel_plan *p)
 {
     if (!plan_tiles(d, tiles * STEP_TILE, true, p))
         plan_long(d, tiles * STEP_TILE, true, p);
@@ -162,7 +97,7 @@ static int64_t row_tiles_of(const step_problem *p)
  * How many row tiles are kept at once, and the parts of a problem's sum: the memory is that of the device,
  * not what is free of it, for the order of sums depends on it.
  */
-static void plan_pass(device *d)
+static void plan_pass(step_device *d)
 {
     const size_t most = (size_t)3 << 30, share = d->memory / 8 < most ? d->memory / 8 : most;
     const size_t tile = (size_t)SKED_STEP_WARP * ((size_t)step_kept_tiles(d->net) * sizeof(step_tile) +
@@ -173,14 +108,14 @@ static void plan_pass(device *d)
         d->problem[k].first_block = k * parts;
         d->problem[k].n_blocks = parts;
     }
-    d->grad.blocks = d->count * parts;
+    d->parts = d->count * parts;
 }
 
 /*
  * Where the pass that begins at state `from` ends: it takes whole problems while they fit. One that fits no
  * pass is cut on its own, evenly, so that its sum does not depend on the others. *taken: its row tiles.
  */
-int64_t sked_i_step_end_of_pass(const device *d, int64_t from, int64_t *taken)
+int64_t sked_i_step_end_of_pass(const step_device *d, int64_t from, int64_t *taken)
 {
     int64_t past = 0, end = from;
     *taken = 0;
@@ -204,7 +139,7 @@ int64_t sked_i_step_end_of_pass(const device *d, int64_t from, int64_t *taken)
     return end;
 }
 
-int64_t sked_i_step_states(const device *d)
+int64_t sked_i_step_states(const step_device *d)
 {
     int64_t states = 0;
     for (int k = 0; k < d->count; k++)
@@ -213,7 +148,7 @@ int64_t sked_i_step_states(const device *d)
 }
 
 /* Row tiles of the largest pass. */
-int64_t sked_i_step_largest_pass(const device *d)
+int64_t sked_i_step_largest_pass(const step_device *d)
 {
     const int64_t states = d->pass_tiles > 0 ? sked_i_step_states(d) : 0;
     int64_t most = 0, taken;
@@ -222,14 +157,14 @@ int64_t sked_i_step_largest_pass(const device *d)
     return most;
 }
 
-static void choose_blocks(const device *d, step_draw_plan *p, int resident)
+static void choose_blocks(const step_device *d, step_draw_plan *p, int resident)
 {
     const int64_t most = (int64_t)d->processors * resident;
     p->kernel.blocks = (int)(p->trajectories < most ? p->trajectories : most);
 }
 
 /* How schedules are drawn. Blocks that a processor does not take at once wait for others to end. */
-static void plan_tile_draw(const device *d, step_draw_plan *p)
+static void plan_tile_draw(const step_device *d, step_draw_plan *p)
 {
     const int threads = p->kernel.threads;
     const int roomy = SKED_STEP_THREADS / threads, dense = TILE_RESIDENT * TILE_FEW / threads;
@@ -240,7 +175,7 @@ static void plan_tile_draw(const device *d, step_draw_plan *p)
 }
 
 /* Blocks that drew a long trajectory first draw a short one after it. */
-static void order_turns(device *d)
+static void order_turns(step_device *d)
 {
     for (int k = 0; k < d->count; k++) {
         int at = k;
@@ -251,7 +186,7 @@ static void order_turns(device *d)
 }
 
 /* Problems of least .. most ops, of all that are loaded. */
-static step_draw_plan plan_for(const device *d, step_drawing how, int least, int most)
+static step_draw_plan plan_for(const step_device *d, step_drawing how, int least, int most)
 {
     step_draw_plan p = {{}, how, least, most, 0, 0};
     for (int k = 0; k < d->count; k++) {
@@ -265,7 +200,7 @@ static step_draw_plan plan_for(const device *d, step_drawing how, int least, int
 }
 
 /* Where a warp has a tile each, and longer ones. That depends on nothing else that is loaded. */
-static void plan_tile_draws(device *d)
+static void plan_tile_draws(step_device *d)
 {
     step_draw_plan *const each = &d->draw[0], *const turns = &d->draw[1];
     int low = 0, high = TILE_OPS;
@@ -286,17 +221,7 @@ static void plan_tile_draws(device *d)
     }
 }
 
-static void plan_row_draws(device *d)
-{
-    const int small = 4;
-    step_draw_plan *p = &d->draw[0];
-    *p = plan_for(d, STEP_DRAW_ROWS, 0, INT_MAX);
-    d->draw[1] = {};
-    plan_rows(d, false, &p->kernel);
-    choose_blocks(d, p, p->kernel.threads < SKED_STEP_THREADS ? small : 1);
-}
-
-void sked_i_step_plan(device *d)
+void sked_i_step_plan(step_device *d)
 {
     d->most_ops = 1;
     d->trajectories = 0;
@@ -305,30 +230,20 @@ void sked_i_step_plan(device *d)
         d->trajectories += d->problem[k].batch;
     }
     order_turns(d);
-    d->kept_size = 0;
+    d->parts = 0;
     d->pass_tiles = 0;
-    d->grad = {};
-    d->tiled = d->job != NULL;
-    if (d->tiled)
-        plan_tile_draws(d);
-    else
-        plan_row_draws(d);
-    if (d->gradients && d->tiled)
+    plan_tile_draws(d);
+    if (d->gradients)
         plan_pass(d);
-    if (!d->gradients || d->tiled)
-        return;
-    plan_rows(d, true, &d->grad);
-    d->grad.blocks = share_blocks(d);
-    d->kept_size = plan_kept(d);
 }
 
 /* Numbers in global memory that blocks of any kernel have of their own. */
-int64_t sked_i_step_scratch_size(const device *d)
+int64_t sked_i_step_scratch_size(const step_device *d)
 {
-    int64_t most = (int64_t)d->grad.blocks * (d->grad.stride + d->kept_size);
+    int64_t most = 0;
     for (const step_draw_plan &p : d->draw)
         most = step_most_of(most, p.kernel.blocks * p.kernel.stride);
-    for (int k = 0; k < d->count && d->gradients && d->tiled; k++) {
+    for (int k = 0; k < d->count && d->gradients; k++) {
         step_kernel_plan states;
         sked_i_step_plan_states(d, step_tiles_of(d->problem[k].ops), &states);
         most = step_most_of(most, states.blocks * states.stride);

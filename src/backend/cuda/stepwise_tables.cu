@@ -3,35 +3,31 @@
 
 #include <math.h>
 
-typedef sked_i_stepwise_device device;
-
-static int place_matrix(device *d, int k, int rows, int columns)
+static int place_matrix(step_device *d, int k, int rows, int columns)
 {
     const int64_t size = (int64_t)rows * columns;
     d->matrix[k] = {rows,
                     columns,
                     (int)d->folded_size,
-                    (int)(d->folded_size + size),
-                    (int)(d->folded_size + 2 * size),
                     (int)d->gradient_size,
                     (int)(d->gradient_size + size),
                     (int)d->tile_count};
     d->tile_count += 2 * step_tiles_of(rows) * step_tiles_of(columns);
-    d->folded_size += 2 * size + columns;
+    d->folded_size += columns;
     d->gradient_size += size + columns;
     return k;
 }
 
-static void place_film(device *d, int i, const step_film *f)
+static void place_film(step_device *d, int i, const step_film *f)
 {
     d->film[i] = *f;
     d->film[i].at = d->folding.film_size;
     d->folding.film_size += 2 * f->width;
 }
 
-static void place_layer(device *d, int i)
+static void place_layer(step_device *d, int i)
 {
-    const sked_i_stepwise_shape *s = &d->shape;
+    const sked_i_gpu_shape *s = &d->shape;
     const sked_i_layer_offsets *l = &s->layer[i];
     const int inner = d->net.inner, k = i * STEP_MATRICES;
     const step_film film = {l->scale_weight, l->scale_bias, l->shift_weight, l->shift_bias, s->mlp, 0};
@@ -49,9 +45,9 @@ static void place_layer(device *d, int i)
     d->fold[k + STEP_MLP2] = {l->mlp2_weight, l->mlp2_bias, -1, -1, s->dim, -1, 0, 1, false};
 }
 
-static void place_heads(device *d)
+static void place_heads(step_device *d)
 {
-    const sked_i_stepwise_shape *s = &d->shape;
+    const sked_i_gpu_shape *s = &d->shape;
     const int k = s->layers * STEP_MATRICES;
     const step_film forward = {s->forward_scale_weight,
                                s->forward_scale_bias,
@@ -89,13 +85,12 @@ static void place_heads(device *d)
                                true};
 }
 
-void sked_i_step_make_tables(device *d)
+void sked_i_step_make_tables(step_device *d)
 {
-    const sked_i_stepwise_shape *s = &d->shape;
+    const sked_i_gpu_shape *s = &d->shape;
     d->net = {};
     d->net.dim = s->dim;
     d->net.layers = s->layers;
-    d->net.head = s->head;
     d->net.inner = SKED_I_HEADS * s->head;
     d->net.mlp = s->mlp;
     d->net.width = s->width;
@@ -144,7 +139,7 @@ static void add_matrix_jobs(step_job_list *list, int a, int y, const step_matrix
     add_jobs(list, a, m->rows, y, m->columns, m->dweight, m->dbias);
 }
 
-void sked_i_step_list_jobs(const device *d, step_job_list *list)
+void sked_i_step_list_jobs(const step_device *d, step_job_list *list)
 {
     const step_net *z = &d->net;
     const int top = z->layers * KEPT_LAYER;

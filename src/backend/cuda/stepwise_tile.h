@@ -11,9 +11,22 @@
  */
 #ifndef SKED_BACKEND_CUDA_STEPWISE_TILE_H
 #define SKED_BACKEND_CUDA_STEPWISE_TILE_H
-#include "backend/cuda/stepwise_mma.h"
+#include "backend/cuda/runtime.h"
 
-enum { STEP_TILE = 16 };
+enum { STEP_TILE = 16, SKED_STEP_WARP = 32, SKED_STEP_THREADS = 256 };
+static const unsigned sked_step_all = 0xffffffffu;
+
+/* To the nearest number of 11 bits. */
+__device__ static inline float step_round(float x)
+{
+#ifdef __CUDACC__
+    unsigned bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return __uint_as_float(bits);
+#else
+    return sked_emulate::round_tf32(x);
+#endif
+}
 
 /* The emulator has whole floats where tensor cores have halves; it rounds where it is asked to. */
 #ifdef __CUDACC__

@@ -92,7 +92,7 @@ __device__ static inline void slots_back(const step_work &w, const step_tiled &u
 #pragma unroll
         for (int c = 0; c < 8; c++) {
             const int op = u.m * STEP_TILE + step_tile_row(c), slot = n * STEP_TILE + step_tile_column(c);
-            slope[c] = slot < w.z.slots && has(w, op, STEP_IS_READY) ? w.wide[op * w.logit_ld + slot] : 0;
+            slope[c] = slot < w.z.slots && has(w, op, STEP_IS_READY) ? w.wide[op * w.z.slots + slot] : 0;
         }
         const step_tile packed = step_tile_pack(slope);
         u.keep(at + KEPT_DSLOTS + n, packed);

@@ -454,7 +454,7 @@ __device__ static inline void step_tile_slots(const step_work &w, const step_til
         for (int c = 0; c < 8; c++) {
             const int op = u.m * STEP_TILE + step_tile_row(c), slot = n * STEP_TILE + step_tile_column(c);
             if (op < w.p.ops && slot < w.z.slots)
-                w.wide[op * w.logit_ld + slot] = sum[0][c] + w.p.folded[m.bias + slot];
+                w.wide[op * w.z.slots + slot] = sum[0][c] + w.p.folded[m.bias + slot];
         }
     }
 }

@@ -2,7 +2,7 @@
  * The clause-learning kernel (lazy clause generation, Ohrimenko, Stuckey, Codish 2009; for scheduling Schutt,
  * Feydy, Stuckey, Wallace 2011), on bounds of integer variables only. It knows literals, the trail, clauses,
  * conditional precedence arcs, decisions and restarts; everything else is a propagator that its user adds:
- * pools (pool.h), packed time tables (learner.c), modulo slots (engine/modulo/slots.c).
+ * pools (pool.h), packed time tables (clause_learner.c), modulo slots (engine/modulo/slots.c).
  *
  * Every variable x has two views: 2x stands for x and 2x + 1 for -x, so that all reasoning is about lower
  * bounds of views. A literal (view, value) says view >= value; its negation is (view ^ 1, 1 - value). Values
@@ -239,7 +239,7 @@ void sked_i_clause_explain(sked_i_clause_solver *s, int32_t view, int32_t value)
 /* A new lower bound of a view; false on conflict. */
 bool sked_i_clause_raise(sked_i_clause_solver *s, int32_t view, int32_t value, sked_i_clause_reason reason);
 
-/* ------------------------------------------------------------------ inside: clause.c and search.c */
+/* ------------------------------------------------------------------ inside: clause.c and clause_search.c */
 
 enum { sked_i_clause_header = 2 }; /* words before the literals of a clause */
 

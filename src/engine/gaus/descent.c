@@ -6,46 +6,40 @@
 #include "engine/gaus/steps.h"
 
 #include "backend/backend.h"
+#include "backend/gaus_step.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A run of gradient steps that the backend has not finished, or that nobody has looked at. */
-typedef struct flight {
-    int32_t first; /* its first step */
-    bool restart;  /* it began at the incumbent */
-    bool harvest;  /* its means are to be legalised */
-} flight;
-
 /* What a loop over the steps of one descent keeps. */
 typedef struct descent {
     sked_i_gaus_legaliser *l;
-    const sked_i_gaus_model *m;
+    const sked_i_relaxation *m;
     const sked_i_gaus_tuning *tuning;
     const sked_i_gaus_descent_backend *backend;
     sked_i_gaus_descent *steps;
     sked_i_gaus_bounds bounds;
     double *mu, *sigma;        /* [n] the point after the last run that was waited for */
     double *dmu;               /* [n] at the start */
-    double *mean, *deviation;  /* [n] the point before that run, for who watches; NULL: nobody does */
     double *tau;               /* [steps of a run * (profiles + 1)] */
     sked_i_gaus_step *planned; /* [steps of a run] */
     int32_t most;              /* steps of the next run at most */
     double peak;               /* of the start: the scale of tau */
     sked_i_gaus_terms terms;
-    flight flights[SKED_I_GAUS_FLIGHT]; /* the oldest first */
+    bool
+        harvests[SKED_I_GAUS_FLIGHT]; /* per run under way, the oldest first: its means are to be legalised */
     int under_way;
     int32_t all, stretch; /* steps altogether; between returns to the incumbent */
     int32_t every;        /* steps between legalisations */
     int32_t stale;        /* legalisations since the last better one */
-    bool enough;          /* the goal is met, the visitor has enough, or it has gone stale */
+    bool enough;          /* the goal is met, or it has gone stale */
     const sked_i_limit *limit;
     sked_i_gaus_incumbent *best;
     int64_t *evaluations;
 } descent;
 
 /*
- * Steps of a run: who watches sees every one, and the CPU hears limits after every one. On a GPU limits are
+ * Steps of a run: the CPU hears limits after every one. On a GPU limits are
  * heard after the runs under way, while other descents take their turns: some 20 ms a run.
  */
 enum {
@@ -55,11 +49,6 @@ enum {
 };
 static const double run_seconds = 0.02;
 
-static bool runs_beside(const descent *d)
-{
-    return d->backend->beside && d->tuning->record == NULL;
-}
-
 static sked_status open_descent(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -68,18 +57,14 @@ static sked_status open_descent(descent *d, sked_error *err)
     if (backend == NULL)
         SKED_TRY(sked_i_backend_find("cpu", &backend, err));
     d->backend = backend->gaus_descent;
-    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma, d->limit};
-    d->most = !runs_beside(d) ? 1 : d->m->n > large ? short_run : long_run;
-    const int64_t longest = runs_beside(d) ? long_run : 1;
+    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->limit};
+    d->most = !d->backend->beside ? 1 : d->m->n > large ? short_run : long_run;
+    const int64_t longest = d->backend->beside ? long_run : 1;
     SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->sigma, n);
     SKED_NEW(d->dmu, n);
     SKED_NEW(d->tau, longest * rows);
     SKED_NEW(d->planned, longest);
-    if (d->tuning->record != NULL) {
-        SKED_NEW(d->mean, n);
-        SKED_NEW(d->deviation, n);
-    }
 cleanup:
     return st;
 }
@@ -90,8 +75,6 @@ static void close_descent(descent *d)
         d->backend->destroy(d->steps);
     free(d->sigma);
     free(d->dmu);
-    free(d->mean);
-    free(d->deviation);
     free(d->tau);
     free(d->planned);
 }
@@ -140,6 +123,20 @@ cleanup:
 }
 
 /*
+ * Weights of the violations at the start, [families] each: multipliers as given, and penalties that double
+ * their pull there. As published multipliers begin at 0, and the penalties alone pull as hard.
+ */
+static void set_penalties(const sked_i_gaus_tuning *tuning, const double *violation, double *multiplier,
+                          double *penalty)
+{
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        penalty[f] = multiplier[f] / (1 + violation[f]);
+        if (tuning->published)
+            multiplier[f] = 0;
+    }
+}
+
+/*
  * Multipliers begin where breaking a rule by a step pulls as hard as the objective pulls a mean op, measured
  * at the start.
  */
@@ -156,7 +153,7 @@ static sked_status set_multipliers(descent *d, sked_error *err)
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
         d->terms.multiplier[f] = f == SKED_I_GAUS_CAPACITY && !d->m->capped ? 0 : pull;
     SKED_TRY(measure(d, &value, err));
-    sked_i_gaus_set_penalties(d->tuning, value.violation, d->terms.multiplier, d->terms.penalty);
+    set_penalties(d->tuning, value.violation, d->terms.multiplier, d->terms.penalty);
     SKED_TRY(d->backend->aim(d->steps, &d->terms, value.violation, err));
 cleanup:
     return st;
@@ -172,38 +169,20 @@ static sked_status return_to_best(descent *d, double scale, sked_error *err)
 
 static sked_status prepare(descent *d, sked_error *err)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     d->peak = 0;
     for (int32_t i = 0; i < m->n; i++)
         assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
-    sked_i_gaus_round(m, d->mu, SKED_I_GAUS_REPAIR_LATER, d->l->at, d->l->scratch);
+    sked_i_gaus_round(m, d->mu, false, d->l->at);
     sked_i_gaus_state_set(d->l->state, d->l->at);
     for (int32_t p = 0; p <= m->profiles; p++)
         for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)
             d->peak = fmax(d->peak, d->l->state->level[(int64_t)p * m->cells + c]);
-    d->terms = (sked_i_gaus_terms){.weight = m->weight,
-                                   .capacity = m->capacity,
-                                   .tau = d->tau,
-                                   .alpha = m->alpha,
-                                   .exact_dependency = d->tuning->exact};
+    d->terms =
+        (sked_i_gaus_terms){.weight = m->weight, .capacity = m->capacity, .tau = d->tau, .alpha = m->alpha};
     reset_sigma(d, d->tuning->sigma_scale);
     set_tau(d, 0, d->tau);
     return d->backend->place(d->steps, d->mu, d->sigma, err);
-}
-
-static void record(const descent *d, const flight *f, const sked_i_gaus_value *value)
-{
-    const bool rules_only = d->m->p->objective == SKED_OBJECTIVE_MAKESPAN; /* the horizon stands for it */
-    d->tuning->record(d->tuning->record_data,
-                      &(sked_i_gaus_iterate){
-                          .number = f->first,
-                          .restart = f->restart,
-                          .objective = rules_only ? NAN : value->peak + d->terms.alpha * value->communication,
-                          .best = d->best->value,
-                          .violation = value->violation,
-                          .ops = d->m->n,
-                          .mean = d->mean,
-                          .deviation = d->deviation});
 }
 
 /* ------------------------------------------------------------------ runs of steps */
@@ -219,11 +198,22 @@ static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
     return count;
 }
 
+/*
+ * How multipliers, or as published penalties, grow in a descent of so many steps. 3 % a step are right for
+ * some 400 of them; a descent `beside` the caller makes many more, and as much has to happen in it.
+ */
+static sked_i_gaus_growth growth_of(const sked_i_gaus_tuning *tuning, bool beside, int32_t iterations)
+{
+    const double slower = beside ? fmax(1, iterations / 400.0) : 1;
+    return (sked_i_gaus_growth){pow(1.03, 1 / slower), pow(0.99, 1 / slower),
+                                tuning->published ? 1 / slower : 0};
+}
+
 /* Starts the steps k to k + count - 1. */
-static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart, sked_error *err)
+static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *err)
 {
     const int64_t rows = d->m->profiles + 1;
-    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->tuning, d->backend->beside, d->all);
+    const sked_i_gaus_growth raise = growth_of(d->tuning, d->backend->beside, d->all);
     assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
     for (int32_t j = 0; j < count; j++) {
         const double progress = (double)((k + j) % d->stretch) / d->stretch;
@@ -233,8 +223,7 @@ static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart,
                                            .raise = raise};
         set_tau(d, progress, d->tau + j * rows);
     }
-    d->flights[d->under_way++] =
-        (flight){.first = k, .restart = restart, .harvest = (k + count) % d->every == 0};
+    d->harvests[d->under_way++] = (k + count) % d->every == 0;
     if (d->tuning->steps != NULL)
         *d->tuning->steps += count;
     return d->backend->run(d->steps, d->planned, count, err);
@@ -248,27 +237,20 @@ static void harvest(descent *d)
     d->stale++;
     if (sked_i_gaus_legalise(d->l, d->mu, d->limit) && sked_i_gaus_keep(d->best, d->l->state))
         d->stale = 0;
-    d->enough = d->best->value <= t->goal || (t->visit != NULL && t->visit(t->visit_data, d->mu, d->sigma)) ||
-                (int64_t)d->stale * d->every > 2 * (int64_t)d->stretch;
+    d->enough = d->best->value <= t->goal || (int64_t)d->stale * d->every > 2 * (int64_t)d->stretch;
 }
 
 /* Waits for the oldest run and looks at its means. */
 static sked_status settle(descent *d, sked_error *err)
 {
     sked_i_gaus_value value;
-    const flight f = d->flights[0];
-    if (d->mean != NULL) {
-        memcpy(d->mean, d->mu, (size_t)d->m->n * sizeof *d->mean);
-        memcpy(d->deviation, d->sigma, (size_t)d->m->n * sizeof *d->deviation);
-    }
+    const bool look = d->harvests[0];
     d->under_way--;
-    memmove(d->flights, d->flights + 1, (size_t)d->under_way * sizeof *d->flights);
+    memmove(d->harvests, d->harvests + 1, (size_t)d->under_way * sizeof *d->harvests);
     const sked_status st = d->backend->wait(d->steps, d->mu, d->sigma, &value, err);
     if (st != SKED_OK)
         return st;
-    if (d->mean != NULL)
-        record(d, &f, &value);
-    if (f.harvest)
+    if (look)
         harvest(d);
     return SKED_OK;
 }
@@ -282,6 +264,17 @@ static sked_status settle_all(descent *d, sked_error *err)
 }
 
 /* ------------------------------------------------------------------ the descent */
+
+int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t least,
+                               const sked_i_limit *limit)
+{
+    const double now = sked_clock(), left = limit->deadline - now;
+    assert(done > 0 && done <= all);
+    if (isinf(left) || !limit->paced || (now - begin) * (all - done) <= left * done)
+        return all;
+    const double more = left / fmax(1e-9, now - begin) * done;
+    return done + (int32_t)fmax(least, fmin(all - done, more));
+}
 
 /*
  * Sets the steps, as many as the time allows, and what follows from them: a GPU legalises as often in a short
@@ -304,7 +297,7 @@ static void set_length(descent *d, int32_t all)
 static sked_status descend(descent *d, sked_error *err)
 {
     const sked_i_gaus_tuning *t = d->tuning;
-    const bool beside = runs_beside(d);
+    const bool beside = d->backend->beside;
     /* The first steps on a GPU load its code: the pace is measured after them. */
     const int32_t from = beside ? 8 : 0, mark = beside ? 40 : 6;
     double begin = sked_clock();
@@ -325,11 +318,10 @@ static sked_status descend(descent *d, sked_error *err)
         }
         if (d->enough || sked_i_limit_reached(d->limit))
             break;
-        const bool restart = k > 0 && k % d->stretch == 0 && d->best->value < INFINITY;
-        if (restart)
+        if (k > 0 && k % d->stretch == 0 && d->best->value < INFINITY)
             SKED_TRY(return_to_best(d, t->sigma_scale * pow(0.5, k / d->stretch), err));
         count = steps_ahead(d, k, k < from ? from : mark);
-        SKED_TRY(start_run(d, k, count, restart, err));
+        SKED_TRY(start_run(d, k, count, err));
         while (d->under_way > (beside ? 1 : 0))
             SKED_TRY(settle(d, err));
     }

@@ -1,19 +1,12 @@
-#include "engine/gaus/incumbent.h"
+#include "engine/gaus/steps.h"
 
-#include "base/memory.h"
-
-#include <assert.h>
-#include <math.h>
 #include <string.h>
 
-sked_status sked_i_gaus_incumbent_create(int32_t n, bool with_devices, sked_i_gaus_incumbent *out,
-                                         sked_error *err)
+sked_status sked_i_gaus_incumbent_create(int32_t n, sked_i_gaus_incumbent *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     *out = (sked_i_gaus_incumbent){.value = INFINITY};
     SKED_NEW(out->start, n);
-    if (with_devices)
-        SKED_NEW0(out->device, n);
 cleanup:
     return st;
 }
@@ -21,15 +14,26 @@ cleanup:
 void sked_i_gaus_incumbent_free(sked_i_gaus_incumbent *x)
 {
     free(x->start);
-    free(x->device);
     *x = (sked_i_gaus_incumbent){.value = INFINITY};
 }
 
 void sked_i_gaus_incumbent_copy(sked_i_gaus_incumbent *to, const sked_i_gaus_incumbent *from, int32_t n)
 {
-    assert((to->device == NULL) == (from->device == NULL));
     to->value = from->value;
     memcpy(to->start, from->start, (size_t)n * sizeof *to->start);
-    if (to->device != NULL)
-        memcpy(to->device, from->device, (size_t)n * sizeof *to->device);
+}
+
+bool sked_i_gaus_keep(sked_i_gaus_incumbent *best, const sked_i_gaus_state *s)
+{
+    const double value = sked_i_gaus_state_value(s);
+    if (!(value < best->value))
+        return false;
+    best->value = value;
+    for (int32_t i = 0; i < s->m->n; i++)
+        best->start[i] = s->at[i];
+    if (best->curve != NULL)
+        sked_i_value_curve_note(
+            best->curve,
+            &(sked_curve_point){.evaluations = *best->evaluations, .value = value, .ii = s->m->period});
+    return true;
 }

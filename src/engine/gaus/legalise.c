@@ -6,14 +6,14 @@
 
 /* ------------------------------------------------------------------ rounding */
 
-static int32_t rounded(const sked_i_gaus_model *m, const double *mu, int32_t i)
+static int32_t rounded(const sked_i_relaxation *m, const double *mu, int32_t i)
 {
     const double t = floor(mu[i] + 0.5);
     return t < m->lo[i] ? m->lo[i] : t > m->hi[i] ? m->hi[i] : (int32_t)t;
 }
 
 /* Pushes ops later until every edge holds; one pass without loops, at most n with them. */
-static void push_later(const sked_i_gaus_model *m, int32_t *at)
+static void push_later(const sked_i_relaxation *m, int32_t *at)
 {
     const sked_graph *g = m->g;
     for (bool moved = true; moved;) {
@@ -22,7 +22,7 @@ static void push_later(const sked_i_gaus_model *m, int32_t *at)
             const int32_t i = m->order[k];
             for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
                 const int32_t t = at[i] + m->gap[e];
-                if (!sked_i_gaus_counts(m, e) || t <= at[g->edge_to[e]])
+                if (!sked_i_relaxation_counts(m, e) || t <= at[g->edge_to[e]])
                     continue;
                 at[g->edge_to[e]] = t;
                 moved = moved || m->kind[e] == SKED_I_GAUS_EDGE_CARRIED;
@@ -31,7 +31,7 @@ static void push_later(const sked_i_gaus_model *m, int32_t *at)
     }
 }
 
-static void push_earlier(const sked_i_gaus_model *m, int32_t *at)
+static void push_earlier(const sked_i_relaxation *m, int32_t *at)
 {
     const sked_graph *g = m->g;
     for (bool moved = true; moved;) {
@@ -40,7 +40,7 @@ static void push_earlier(const sked_i_gaus_model *m, int32_t *at)
             const int32_t i = m->order[k];
             for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
                 const int32_t t = at[g->edge_to[e]] - m->gap[e];
-                if (!sked_i_gaus_counts(m, e) || t >= at[i])
+                if (!sked_i_relaxation_counts(m, e) || t >= at[i])
                     continue;
                 at[i] = t;
                 moved = moved || m->period > 0;
@@ -49,36 +49,18 @@ static void push_earlier(const sked_i_gaus_model *m, int32_t *at)
     }
 }
 
-/* Rounded down, which keeps difference constraints. */
-static int32_t middle_of(int32_t a, int32_t b)
-{
-    return (int32_t)floor(((double)a + b) / 2);
-}
-
-static void repair_edges(const sked_i_gaus_model *m, int repair, int32_t *at, int32_t *scratch)
-{
-    if (repair != SKED_I_GAUS_REPAIR_EARLIER)
-        push_later(m, at);
-    if (repair == SKED_I_GAUS_REPAIR_LATER)
-        return;
-    push_earlier(m, repair == SKED_I_GAUS_REPAIR_EARLIER ? at : scratch);
-    for (int32_t i = 0; repair == SKED_I_GAUS_REPAIR_MIDDLE && i < m->n; i++)
-        at[i] = middle_of(at[i], scratch[i]);
-}
-
-void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int repair, int32_t *at,
-                       int32_t *scratch)
+void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlier, int32_t *at)
 {
     for (int32_t i = 0; i < m->n; i++)
-        at[i] = scratch[i] = rounded(m, mu, i);
-    repair_edges(m, repair, at, scratch);
+        at[i] = rounded(m, mu, i);
+    (earlier ? push_earlier : push_later)(m, at);
     for (int32_t i = 0; i < m->n; i++)
         assert(at[i] >= m->lo[i] && at[i] <= m->hi[i]); /* pushed only as far as the windows reckon with */
 }
 
 /* ------------------------------------------------------------------ capacities */
 
-sked_status sked_i_gaus_legaliser_create(const sked_i_gaus_model *m, sked_i_gaus_legaliser **out,
+sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m, sked_i_gaus_legaliser **out,
                                          sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -130,7 +112,7 @@ static int by_key(const void *x, const void *y)
 /* Places ops in the order of their means; `back` steps before the rounded one are the earliest. */
 static bool place_near(sked_i_gaus_legaliser *l, const double *mu, int32_t back, const sked_i_limit *limit)
 {
-    const sked_i_gaus_model *m = l->m;
+    const sked_i_relaxation *m = l->m;
     sked_i_ims *ims = l->ims;
     for (int32_t i = 0; i < m->n; i++) {
         const int64_t t = (int64_t)l->at[i] - back;
@@ -153,7 +135,7 @@ static bool legalise_capped(sked_i_gaus_legaliser *l, const double *mu, const sk
 {
     const int32_t backs[] = {0, 2, l->m->steps};
     for (int k = 0; k < 3; k++) {
-        sked_i_gaus_round(l->m, mu, SKED_I_GAUS_REPAIR_EARLIER, l->at, l->scratch);
+        sked_i_gaus_round(l->m, mu, true, l->at);
         if (!place_near(l, mu, backs[k], limit))
             continue;
         sked_i_gaus_state_set(l->state, l->at);
@@ -169,10 +151,13 @@ static double value_of(sked_i_gaus_legaliser *l, const int32_t *at)
     return sked_i_gaus_state_value(l->state);
 }
 
-/* Later, earlier and their middle, the first of the best; later alone once the limit is reached. */
+/*
+ * Later, earlier and their middle, the first of the best; later alone once the limit is reached. The middle,
+ * rounded down, of two schedules that keep difference constraints keeps them.
+ */
 bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked_i_limit *limit)
 {
-    const sked_i_gaus_model *m = l->m;
+    const sked_i_relaxation *m = l->m;
     if (m->capped)
         return legalise_capped(l, mu, limit);
     for (int32_t i = 0; i < m->n; i++)
@@ -183,25 +168,10 @@ bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked
         return true;
     push_earlier(m, l->scratch);
     for (int32_t i = 0; i < m->n; i++)
-        l->middle[i] = middle_of(l->at[i], l->scratch[i]);
+        l->middle[i] = (int32_t)floor(((double)l->at[i] + l->scratch[i]) / 2);
     const double earlier = value_of(l, l->scratch);
     if (!(value_of(l, l->middle) < fmin(later, earlier)))
         sked_i_gaus_state_set(l->state, later <= earlier ? l->at : l->scratch);
     assert(sked_i_gaus_state_legal(l->state));
-    return true;
-}
-
-bool sked_i_gaus_keep(sked_i_gaus_incumbent *best, const sked_i_gaus_state *s)
-{
-    const double value = sked_i_gaus_state_value(s);
-    if (!(value < best->value))
-        return false;
-    best->value = value;
-    for (int32_t i = 0; i < s->m->n; i++)
-        best->start[i] = s->at[i];
-    if (best->curve != NULL)
-        sked_i_value_curve_note(
-            best->curve,
-            &(sked_curve_point){.evaluations = *best->evaluations, .value = value, .ii = s->m->period});
     return true;
 }

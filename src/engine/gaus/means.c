@@ -15,13 +15,14 @@
  */
 #include "engine/gaus/steps.h"
 
+#include "backend/gaus_step.h"
 #include "base/explog.h"
 
 #include <assert.h>
 #include <string.h>
 
 typedef struct descent {
-    const sked_i_gaus_model *m;
+    const sked_i_relaxation *m;
     const sked_i_gaus_tuning *tuning;
     double *mu;                  /* [n] */
     double *dmu;                 /* [n] gradient; once the step is made, the means before it */
@@ -46,7 +47,7 @@ static const double widest = 2, least_width = 0.15;
  * start let whole chains move; where a few steps are all there are, edges must hold. Found on the same
  * circuits, and on factorisations and random graphs of 2,000 ops in 20 to 80 steps.
  */
-static double depth_of(const sked_i_gaus_model *m)
+static double depth_of(const sked_i_relaxation *m)
 {
     return m->period > 0 ? 0 : fmin(1, m->steps / 250.0);
 }
@@ -158,18 +159,18 @@ static void smooth(const descent *d, double *row)
 /* When the last reader of value i starts, not before i itself. */
 static inline double end_of(const descent *d, int32_t i)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     double end = d->mu[i];
     for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
         const double use = d->mu[m->g->edge_to[e]] + m->shift[e];
-        end = sked_i_gaus_counts(m, e) && use > end ? use : end;
+        end = sked_i_relaxation_counts(m, e) && use > end ? use : end;
     }
     return end;
 }
 
 static void fill_profile(descent *d)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     d->base = 0;
     memset(d->profile, 0, ((size_t)m->cells + 1) * sizeof *d->profile);
     for (int32_t i = 0; i < m->n; i++) {
@@ -212,7 +213,7 @@ static inline double share_of(double early)
 /* The end of value i pulls its latest readers, by their share. */
 static void pull_readers(descent *d, int32_t i)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     const sked_graph *g = m->g;
     const int64_t first = g->succ_ptr[i], past = g->succ_ptr[i + 1];
     const double end = d->end[i], inverse = 1 / d->width, price = m->memory[i] * price_at(d, end);
@@ -221,14 +222,14 @@ static void pull_readers(descent *d, int32_t i)
     if (price == 0)
         return;
     if (past - first == 1) { /* as most values have: no shares to divide */
-        d->dmu[g->edge_to[first]] += sked_i_gaus_counts(m, first) ? price : 0;
+        d->dmu[g->edge_to[first]] += sked_i_relaxation_counts(m, first) ? price : 0;
         return;
     }
     for (int64_t e = first; e < past; e++)
-        if (sked_i_gaus_counts(m, e))
+        if (sked_i_relaxation_counts(m, e))
             shares += share_of((end - d->mu[g->edge_to[e]] - m->shift[e]) * inverse);
     for (int64_t e = first; e < past; e++)
-        if (sked_i_gaus_counts(m, e))
+        if (sked_i_relaxation_counts(m, e))
             d->dmu[g->edge_to[e]] +=
                 price / shares * share_of((end - d->mu[g->edge_to[e]] - m->shift[e]) * inverse);
 }
@@ -236,11 +237,11 @@ static void pull_readers(descent *d, int32_t i)
 /* Edges that are short, or nearly so, pull their ends apart. The half step is the continuity correction. */
 static void pull_edges(descent *d, int32_t i)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     const double slope = 0.7 / d->width;
     double own = 0;
     for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
-        if (!sked_i_gaus_counts(m, e))
+        if (!sked_i_relaxation_counts(m, e))
             continue;
         const double x = slope * (m->gap[e] - 0.5 + d->mu[i] - d->mu[m->g->edge_to[e]]);
         const double pull = d->pull * (0.5 + 0.5 * x / sqrt(1 + x * x));
@@ -252,7 +253,7 @@ static void pull_edges(descent *d, int32_t i)
 
 static void find_gradient(descent *d)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     fill_profile(d);
     fill_price(d);
     memset(d->dmu, 0, (size_t)m->n * sizeof *d->dmu);
@@ -319,7 +320,7 @@ static inline double weight_of(const descent *d, int32_t i)
 /* Moves the means, edges or not. Leaves the old ones in dmu and the weights of the new ones in end. */
 static void step(descent *d, const stride *s)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     sked_i_gaus_decay_advance(&d->decay);
     for (int32_t i = 0; i < m->n; i++) {
         const double window = m->hi[i] - m->lo[i], old = d->mu[i];
@@ -335,7 +336,7 @@ static void step(descent *d, const stride *s)
 /* The momentum of what the means have moved in truth. */
 static void follow(descent *d, const stride *s)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     for (int32_t i = 0; i < m->n; i++) {
         const double window = m->hi[i] - m->lo[i];
         if (window > 0)
@@ -346,24 +347,24 @@ static void follow(descent *d, const stride *s)
 
 /* ------------------------------------------------------------------ edges */
 
-static void push_later(const sked_i_gaus_model *m, double *at)
+static void push_later(const sked_i_relaxation *m, double *at)
 {
     const sked_graph *g = m->g;
     for (int32_t k = 0; k < m->n; k++) {
         const int32_t i = m->order[k];
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (sked_i_gaus_counts(m, e))
+            if (sked_i_relaxation_counts(m, e))
                 at[g->edge_to[e]] = larger(at[g->edge_to[e]], at[i] + m->gap[e]);
     }
 }
 
-static void push_earlier(const sked_i_gaus_model *m, double *at)
+static void push_earlier(const sked_i_relaxation *m, double *at)
 {
     const sked_graph *g = m->g;
     for (int32_t k = m->n; k-- > 0;) {
         const int32_t i = m->order[k];
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (sked_i_gaus_counts(m, e))
+            if (sked_i_relaxation_counts(m, e))
                 at[i] = smaller(at[i], at[g->edge_to[e]] - m->gap[e]);
     }
 }
@@ -381,7 +382,7 @@ static inline double meet(double at, double *weight, double other, double others
  * reader takes the weight of what pushes it with it, each op shares its own among its readers. Then what
  * stands before goes back as far as it must.
  */
-static void average_later(const sked_i_gaus_model *m, double *at, double *weight)
+static void average_later(const sked_i_relaxation *m, double *at, double *weight)
 {
     const sked_graph *g = m->g;
     for (int32_t k = 0; k < m->n; k++) {
@@ -389,14 +390,14 @@ static void average_later(const sked_i_gaus_model *m, double *at, double *weight
         const double share = weight[i] / larger(1, (double)(g->succ_ptr[i + 1] - g->succ_ptr[i]));
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
             const int32_t j = g->edge_to[e];
-            if (sked_i_gaus_counts(m, e) && at[i] + m->gap[e] > at[j])
+            if (sked_i_relaxation_counts(m, e) && at[i] + m->gap[e] > at[j])
                 at[j] = meet(at[j], &weight[j], at[i] + m->gap[e], share);
         }
     }
     push_earlier(m, at);
 }
 
-static void average_earlier(const sked_i_gaus_model *m, double *at, double *weight)
+static void average_earlier(const sked_i_relaxation *m, double *at, double *weight)
 {
     const sked_graph *g = m->g;
     for (int32_t k = m->n; k-- > 0;) {
@@ -404,7 +405,7 @@ static void average_earlier(const sked_i_gaus_model *m, double *at, double *weig
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
             const int32_t j = g->edge_to[e];
             const double share = weight[j] / (double)(g->pred_ptr[j + 1] - g->pred_ptr[j]);
-            if (sked_i_gaus_counts(m, e) && at[j] - m->gap[e] < at[i])
+            if (sked_i_relaxation_counts(m, e) && at[j] - m->gap[e] < at[i])
                 at[i] = meet(at[i], &weight[i], at[j] - m->gap[e], share);
         }
     }
@@ -415,7 +416,7 @@ static void average_earlier(const sked_i_gaus_model *m, double *at, double *weig
 static void keep_folded_edges(descent *d)
 {
     enum { passes = 3 };
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     double *later = d->mu, *earlier = d->end;
     memcpy(earlier, later, (size_t)m->n * sizeof *later);
     for (int pass = 0; pass < passes; pass++) {
@@ -429,7 +430,7 @@ static void keep_folded_edges(descent *d)
 /* In turns, so that neither direction is preferred. O(ops + edges). */
 static void keep_edges(descent *d, int32_t k)
 {
-    const sked_i_gaus_model *m = d->m;
+    const sked_i_relaxation *m = d->m;
     if (m->period > 0)
         keep_folded_edges(d);
     else if (k % 2 == 0)
@@ -444,7 +445,7 @@ static void keep_edges(descent *d, int32_t k)
 
 static void round_means(const descent *d, sked_i_gaus_legaliser *l)
 {
-    sked_i_gaus_round(d->m, d->mu, SKED_I_GAUS_REPAIR_LATER, l->at, l->scratch);
+    sked_i_gaus_round(d->m, d->mu, false, l->at);
     sked_i_gaus_state_set(l->state, l->at);
 }
 
@@ -514,7 +515,7 @@ static void descend(descent *d, sked_i_gaus_legaliser *l, const sked_i_limit *li
     }
 }
 
-bool sked_i_gaus_means_suffice(const sked_i_gaus_model *m)
+bool sked_i_gaus_means_suffice(const sked_i_relaxation *m)
 {
     return m->with_memory && !m->capped;
 }

@@ -23,7 +23,7 @@ typedef struct annealer {
 } annealer;
 
 /* The profile that prices op i: units of a dear resource must not set the temperature of a cheap one. */
-static int32_t profile_of(const sked_i_gaus_model *m, int32_t i)
+static int32_t profile_of(const sked_i_relaxation *m, int32_t i)
 {
     for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
         if (m->weight[m->use_profile[u]] > 0)
@@ -76,7 +76,7 @@ static void try_op(annealer *a, int32_t i)
 
 static sked_status find_movable(annealer *a, sked_error *err)
 {
-    const sked_i_gaus_model *m = a->s->m;
+    const sked_i_relaxation *m = a->s->m;
     a->movable = sked_i_alloc(m->n, sizeof *a->movable);
     a->unit = sked_i_alloc_zero(m->profiles + 1, sizeof *a->unit);
     if (a->movable == NULL || a->unit == NULL)

@@ -56,7 +56,7 @@ typedef struct pusher {
 
 static bool place(pusher *x, int32_t i, int32_t to)
 {
-    const sked_i_gaus_model *m = x->s->m;
+    const sked_i_relaxation *m = x->s->m;
     if (to < m->lo[i] || to > m->hi[i] || x->logged == 2 * most_pushed)
         return false;
     x->log[x->logged++] = (step){i, x->s->at[i], to};
@@ -67,10 +67,10 @@ static bool place(pusher *x, int32_t i, int32_t to)
 /* Consumers that op i has overtaken go along. */
 static bool push_consumers(pusher *x, int32_t i)
 {
-    const sked_i_gaus_model *m = x->s->m;
+    const sked_i_relaxation *m = x->s->m;
     for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
         const int32_t j = m->g->edge_to[e], least = x->s->at[i] + m->gap[e];
-        if (sked_i_gaus_counts(m, e) && x->s->at[j] < least && !place(x, j, least))
+        if (sked_i_relaxation_counts(m, e) && x->s->at[j] < least && !place(x, j, least))
             return false;
     }
     return true;
@@ -78,11 +78,11 @@ static bool push_consumers(pusher *x, int32_t i)
 
 static bool push_producers(pusher *x, int32_t i)
 {
-    const sked_i_gaus_model *m = x->s->m;
+    const sked_i_relaxation *m = x->s->m;
     for (int64_t k = m->g->pred_ptr[i]; k < m->g->pred_ptr[i + 1]; k++) {
         const int64_t e = m->g->pred_edge[k];
         const int32_t j = m->g->pred_op[k], most = x->s->at[i] - m->gap[e];
-        if (sked_i_gaus_counts(m, e) && x->s->at[j] > most && !place(x, j, most))
+        if (sked_i_relaxation_counts(m, e) && x->s->at[j] > most && !place(x, j, most))
             return false;
     }
     return true;
@@ -128,7 +128,7 @@ static void change_level(pusher *x, int32_t p, int32_t d, int32_t length, double
 
 static void change_levels(pusher *x)
 {
-    const sked_i_gaus_model *m = x->s->m;
+    const sked_i_relaxation *m = x->s->m;
     x->trial++;
     x->touches = 0;
     for (int32_t k = 0; k < x->logged; k++) {
@@ -169,7 +169,7 @@ static double peak_anew(const pusher *x, int32_t p)
 static double rise_of(pusher *x)
 {
     const sked_i_gaus_state *s = x->s;
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     double rise = 0;
     for (int32_t k = 0; k < x->logged; k++)
         rise += m->alpha * x->slope[x->log[k].op] * (x->log[k].to - x->log[k].from);
@@ -202,7 +202,7 @@ static void smooth(pusher *x)
 static void take(pusher *x, double rise)
 {
     sked_i_gaus_state *s = x->s;
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     bool good = true;
     for (int32_t k = 0; k < x->logged; k++)
         s->communication += x->slope[x->log[k].op] * (x->log[k].to - x->log[k].from);
@@ -246,7 +246,7 @@ static void judge(pusher *x, bool legal, sked_i_gaus_incumbent *best)
 /* Mostly the next step. */
 static int32_t draw_place(pusher *x, int32_t i)
 {
-    const sked_i_gaus_model *m = x->s->m;
+    const sked_i_relaxation *m = x->s->m;
     const int32_t at = x->s->at[i], reach = SKED_I_GAUS_FARTHEST;
     const int32_t lo = m->lo[i] > at - reach ? m->lo[i] : at - reach;
     const int32_t hi = m->hi[i] < at + reach ? m->hi[i] : at + reach;
@@ -297,7 +297,7 @@ static int by_weight(const void *a, const void *b)
                                   : (x->op > y->op) - (x->op < y->op);
 }
 
-static double weight_of(const sked_i_gaus_model *m, int32_t i)
+static double weight_of(const sked_i_relaxation *m, int32_t i)
 {
     double weight = 0;
     for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
@@ -307,7 +307,7 @@ static double weight_of(const sked_i_gaus_model *m, int32_t i)
 
 static sked_status rank_ops(pusher *x, sked_error *err)
 {
-    const sked_i_gaus_model *m = x->s->m;
+    const sked_i_relaxation *m = x->s->m;
     sked_status st = SKED_OK;
     weighed *sorted = NULL;
     SKED_NEW(x->movable, m->n);
@@ -333,7 +333,7 @@ cleanup:
 
 static sked_status open_pusher(pusher *x, sked_error *err)
 {
-    const sked_i_gaus_model *m = x->s->m;
+    const sked_i_relaxation *m = x->s->m;
     const int64_t rows = (int64_t)m->profiles * m->cells;
     sked_status st = SKED_OK;
     SKED_NEW0(x->slope, m->n);
@@ -342,8 +342,8 @@ static sked_status open_pusher(pusher *x, sked_error *err)
     SKED_NEW(x->touched, rows);
     SKED_NEW(x->sum, m->profiles);
     for (int64_t e = 0; e < m->g->n_edges; e++) {
-        x->slope[m->g->edge_to[e]] += sked_i_gaus_counts(m, e) ? m->bytes[e] : 0;
-        x->slope[m->g->edge_from[e]] -= sked_i_gaus_counts(m, e) ? m->bytes[e] : 0;
+        x->slope[m->g->edge_to[e]] += sked_i_relaxation_counts(m, e) ? m->bytes[e] : 0;
+        x->slope[m->g->edge_from[e]] -= sked_i_relaxation_counts(m, e) ? m->bytes[e] : 0;
     }
     SKED_TRY(rank_ops(x, err));
 cleanup:
@@ -359,7 +359,7 @@ static void close_pusher(pusher *x)
 
 /* ------------------------------------------------------------------ annealing */
 
-bool sked_i_gaus_pushable(const sked_i_gaus_model *m)
+bool sked_i_gaus_pushable(const sked_i_relaxation *m)
 {
     bool loads = false;
     for (int32_t p = 0; p < m->profiles; p++)
@@ -371,7 +371,7 @@ bool sked_i_gaus_pushable(const sked_i_gaus_model *m)
 /* Sets temperature and smoothing, 0: hot and soft, 1: cold and sharp. */
 static void cool(pusher *x, double heat, double progress)
 {
-    const sked_i_gaus_model *m = x->s->m;
+    const sked_i_relaxation *m = x->s->m;
     double typical = 0;
     for (int32_t p = 0; p < m->profiles; p++)
         typical = fmax(typical, m->weight[p] * m->typical[p]);

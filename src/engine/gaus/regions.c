@@ -10,7 +10,7 @@
  * each of them alone would lose. Prices are those of the smoothed peak, exp(level / tau): a move is taken
  * where that falls in truth, else half of it, a quarter, ... (any share of a move keeps the edges).
  */
-#include "engine/gaus/closure.h"
+#include "engine/gaus/best_closure.h"
 #include "engine/gaus/steps.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ enum {
 };
 
 typedef struct search {
-    const sked_i_gaus_model *m;
+    const sked_i_relaxation *m;
     sked_i_rng *rng;
     int32_t *at;            /* [n] the schedule */
     int32_t *rank;          /* [n] place in m->order */
@@ -54,13 +54,13 @@ typedef struct search {
 
 static void fill_profile(search *s)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const sked_graph *g = m->g;
     memset(s->level, 0, ((size_t)m->cells + 1) * sizeof *s->level);
     for (int32_t i = 0; i < m->n; i++) {
         int32_t end = s->at[i];
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (sked_i_gaus_counts(m, e) && s->at[g->edge_to[e]] > end)
+            if (sked_i_relaxation_counts(m, e) && s->at[g->edge_to[e]] > end)
                 end = s->at[g->edge_to[e]];
         s->level[s->at[i]] += m->memory[i];
         s->level[end] -= m->memory[i];
@@ -164,7 +164,7 @@ static bool inside(const search *s, int32_t i)
 /* low..high of every member: edges to others hold, and each member has a place at every place of another. */
 static void set_ranges(search *s)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const sked_graph *g = m->g;
     const int32_t range = 1 + (int32_t)sked_i_rng_below(s->rng, farthest);
     for (int32_t k = 0; k < s->count; k++) {
@@ -173,7 +173,7 @@ static void set_ranges(search *s)
         for (int64_t q = g->pred_ptr[j]; q < g->pred_ptr[j + 1]; q++) {
             const int32_t i = g->pred_op[q];
             const int32_t from = (inside(s, i) ? s->low[s->place[i]] : s->at[i]) + m->gap[g->pred_edge[q]];
-            low = sked_i_gaus_counts(m, g->pred_edge[q]) && from > low ? from : low;
+            low = sked_i_relaxation_counts(m, g->pred_edge[q]) && from > low ? from : low;
         }
         s->low[k] = low;
         s->from = k == 0 || low < s->from ? low : s->from;
@@ -184,7 +184,7 @@ static void set_ranges(search *s)
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
             const int32_t j = g->edge_to[e];
             const int32_t to = (inside(s, j) ? s->high[s->place[j]] : s->at[j]) - m->gap[e];
-            high = sked_i_gaus_counts(m, e) && to < high ? to : high;
+            high = sked_i_relaxation_counts(m, e) && to < high ? to : high;
         }
         s->high[k] = high;
         s->to = k == s->count - 1 || high > s->to ? high : s->to;
@@ -197,7 +197,7 @@ static void set_ranges(search *s)
 /* Notes value i, its readers in the region, and the step until which others hold it. */
 static bool note_value(search *s, int32_t i)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const sked_graph *g = m->g;
     int32_t fixed = inside(s, i) ? 0 : s->at[i];
     if (m->memory[i] == 0 || s->seen[i] == s->number)
@@ -212,7 +212,7 @@ static bool note_value(search *s, int32_t i)
     bool early = false; /* a reader may start before it; no life ends before it begins */
     for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
         const int32_t j = g->edge_to[e];
-        if (!sked_i_gaus_counts(m, e))
+        if (!sked_i_relaxation_counts(m, e))
             continue;
         early = early || m->gap[e] < 0;
         if (inside(s, j))
@@ -275,7 +275,7 @@ static int64_t cost(const search *s, int32_t i, int32_t t)
 
 static void add_ops(search *s)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     sked_i_gaus_closure *c = &s->closure;
     sked_i_gaus_closure_clear(c);
     for (int32_t k = 0; k < s->count; k++) {
@@ -290,7 +290,7 @@ static void add_ops(search *s)
         const int32_t i = s->op[k];
         for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
             const int32_t j = m->g->edge_to[e], r = inside(s, j) ? s->place[j] : -1;
-            if (r < 0 || !sked_i_gaus_counts(m, e))
+            if (r < 0 || !sked_i_relaxation_counts(m, e))
                 continue;
             for (int32_t t = s->low[r]; t < s->high[r] && t - m->gap[e] < s->high[k]; t++)
                 sked_i_gaus_closure_imply(c, s->node[r] + t - s->low[r],
@@ -411,7 +411,7 @@ cleanup:
 static sked_status open_search(search *s, const double *start, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     SKED_NEW(s->at, m->n);
     SKED_NEW(s->rank, m->n);
     SKED_NEW0(s->member, m->n);
@@ -449,7 +449,7 @@ static void keep(const search *s, sked_i_gaus_state *state, sked_i_gaus_incumben
     sked_i_gaus_keep(best, state);
 }
 
-bool sked_i_gaus_regional(const sked_i_gaus_model *m)
+bool sked_i_gaus_regional(const sked_i_relaxation *m)
 {
     return sked_i_gaus_means_suffice(m) && m->period == 0;
 }
@@ -459,7 +459,7 @@ sked_status sked_i_gaus_move_regions(sked_i_gaus_state *state, double sweeps, sk
                                      sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_gaus_model *m = state->m;
+    const sked_i_relaxation *m = state->m;
     const double moves = ceil(sweeps * m->n / ops_a_move), begin = sked_clock();
     const double renewal = 32 + m->n / 500; /* moves between two temperatures: keeping takes O(ops) */
     const double fine = m->typical[m->profiles], coarse = fmax(2 * fine, 0.03 * best->value);

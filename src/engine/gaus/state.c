@@ -18,7 +18,7 @@ struct sked_i_gaus_end {
 
 /* ------------------------------------------------------------------ creating */
 
-sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_state **out, sked_error *err)
+sked_status sked_i_gaus_state_create(const sked_i_relaxation *m, sked_i_gaus_state **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t rows = m->profiles + 1;
@@ -62,19 +62,19 @@ void sked_i_gaus_state_destroy(sked_i_gaus_state *s)
 /* ------------------------------------------------------------------ cells */
 
 /* The cell of step d >= -FARTHEST. */
-static inline int32_t cell_of(const sked_i_gaus_model *m, int32_t d)
+static inline int32_t cell_of(const sked_i_relaxation *m, int32_t d)
 {
     if (m->period == 0)
         return d;
     const int32_t c = d % m->period;
     return c < 0 ? c + m->period : c;
 }
-static inline int32_t next_cell(const sked_i_gaus_model *m, int32_t c)
+static inline int32_t next_cell(const sked_i_relaxation *m, int32_t c)
 {
     return c + 1 == m->period ? 0 : c + 1;
 }
 /* Cells an op holds beside the full turns, which are the same wherever it starts. */
-static inline int32_t span_of(const sked_i_gaus_model *m, int32_t i)
+static inline int32_t span_of(const sked_i_relaxation *m, int32_t i)
 {
     return m->period > 0 ? m->duration[i] % m->period : m->duration[i];
 }
@@ -83,7 +83,7 @@ static inline int32_t span_of(const sked_i_gaus_model *m, int32_t i)
  * Adds amount to `length` cells from step d on; full turns go to every cell. The row holds differences
  * between a cell and the one before it, so that a long life costs no more than a short one.
  */
-static void add_difference(const sked_i_gaus_model *m, double *row, int32_t d, int64_t length, double amount)
+static void add_difference(const sked_i_relaxation *m, double *row, int32_t d, int64_t length, double amount)
 {
     if (m->period > 0) {
         row[0] += (double)(length / m->period) * amount;
@@ -102,7 +102,7 @@ static void add_difference(const sked_i_gaus_model *m, double *row, int32_t d, i
     }
 }
 
-static void sum_differences(const sked_i_gaus_model *m, double *row)
+static void sum_differences(const sked_i_relaxation *m, double *row)
 {
     double level = 0;
     for (int32_t c = 0; c < m->cells; c++)
@@ -110,7 +110,7 @@ static void sum_differences(const sked_i_gaus_model *m, double *row)
 }
 
 /* Adds amount to `length` cells from step d on; full turns go to every cell. */
-static void add_plain(const sked_i_gaus_model *m, double *row, int32_t d, int64_t length, double amount)
+static void add_plain(const sked_i_relaxation *m, double *row, int32_t d, int64_t length, double amount)
 {
     if (m->period > 0) {
         const int64_t turns = length / m->period;
@@ -126,7 +126,7 @@ static void add_plain(const sked_i_gaus_model *m, double *row, int32_t d, int64_
 /* The same with the smoothed sums kept. */
 static void add(sked_i_gaus_state *s, int32_t p, int32_t d, int32_t length, double amount)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     double *level = s->level + (int64_t)p * m->cells, *mass = s->mass + (int64_t)p * m->cells;
     const bool priced = m->weight[p] > 0;
     assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
@@ -144,10 +144,10 @@ static void add(sked_i_gaus_state *s, int32_t p, int32_t d, int32_t length, doub
 
 static void find_last(sked_i_gaus_state *s, int32_t i)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     int32_t last = INT32_MIN, holders = 0;
     for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
-        if (!sked_i_gaus_counts(m, e))
+        if (!sked_i_relaxation_counts(m, e))
             continue;
         const int32_t use = s->at[m->g->edge_to[e]] + m->shift[e];
         if (use > last) {
@@ -171,7 +171,7 @@ static void add_life(sked_i_gaus_state *s, int32_t p, int32_t d, int64_t length,
 
 void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     memmove(s->at, at, (size_t)m->n * sizeof *at);
     memset(s->level, 0, (size_t)(m->profiles + 1) * (size_t)m->cells * sizeof *s->level);
     s->communication = 0;
@@ -185,7 +185,7 @@ void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
                 add_life(s, m->profiles, s->at[i], (int64_t)s->last[i] - s->at[i], m->memory[i]);
         }
         for (int64_t e = m->g->succ_ptr[i]; m->alpha > 0 && e < m->g->succ_ptr[i + 1]; e++)
-            if (sked_i_gaus_counts(m, e))
+            if (sked_i_relaxation_counts(m, e))
                 s->communication += m->bytes[e] * (s->at[m->g->edge_to[e]] - s->at[i] + m->shift[e]);
     }
     for (int32_t p = 0; p <= m->profiles; p++)
@@ -202,12 +202,12 @@ void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start)
 
 bool sked_i_gaus_state_legal(const sked_i_gaus_state *s)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     for (int32_t i = 0; i < m->n; i++) {
         if (s->at[i] < m->lo[i] || s->at[i] > m->hi[i])
             return false;
         for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++)
-            if (sked_i_gaus_counts(m, e) && s->at[m->g->edge_to[e]] < s->at[i] + m->gap[e])
+            if (sked_i_relaxation_counts(m, e) && s->at[m->g->edge_to[e]] < s->at[i] + m->gap[e])
                 return false;
     }
     for (int32_t p = 0; p < m->profiles; p++)
@@ -219,7 +219,7 @@ bool sked_i_gaus_state_legal(const sked_i_gaus_state *s)
 
 double sked_i_gaus_state_value(const sked_i_gaus_state *s)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     double value = m->alpha * s->communication;
     for (int32_t p = 0; p <= m->profiles; p++) {
         const double *row = s->level + (int64_t)p * m->cells;
@@ -233,7 +233,7 @@ double sked_i_gaus_state_value(const sked_i_gaus_state *s)
 
 void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     for (int32_t p = 0; p <= m->profiles; p++) {
         const double *row = s->level + (int64_t)p * m->cells;
         double most = 0;
@@ -254,19 +254,19 @@ void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau)
 
 void sked_i_gaus_state_slack(const sked_i_gaus_state *s, int32_t i, int32_t reach, int32_t *lo, int32_t *hi)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const sked_graph *g = m->g;
     int32_t low = m->lo[i] > s->at[i] - reach ? m->lo[i] : s->at[i] - reach;
     int32_t high = m->hi[i] < s->at[i] + reach ? m->hi[i] : s->at[i] + reach;
     for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
         const int64_t e = g->pred_edge[k];
-        if (!sked_i_gaus_counts(m, e) || g->pred_op[k] == i)
+        if (!sked_i_relaxation_counts(m, e) || g->pred_op[k] == i)
             continue;
         const int32_t t = s->at[g->pred_op[k]] + m->gap[e];
         low = t > low ? t : low;
     }
     for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-        if (!sked_i_gaus_counts(m, e) || g->edge_to[e] == i)
+        if (!sked_i_relaxation_counts(m, e) || g->edge_to[e] == i)
             continue;
         const int32_t t = s->at[g->edge_to[e]] - m->gap[e];
         high = t < high ? t : high;
@@ -291,21 +291,21 @@ static inline double rise_of(double change, double sum)
 
 static void scan_communication(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const sked_graph *g = m->g;
     double slope = 0;
     if (m->alpha > 0) {
         for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++)
-            slope += sked_i_gaus_counts(m, g->pred_edge[k]) ? m->bytes[g->pred_edge[k]] : 0;
+            slope += sked_i_relaxation_counts(m, g->pred_edge[k]) ? m->bytes[g->pred_edge[k]] : 0;
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            slope -= sked_i_gaus_counts(m, e) ? m->bytes[e] : 0;
+            slope -= sked_i_relaxation_counts(m, e) ? m->bytes[e] : 0;
     }
     for (int32_t t = lo; t <= hi; t++)
         s->cost[t - lo] = m->alpha * slope * (t - s->at[i]);
 }
 
 /* Is step d within the cells that op i holds now? Works folded: distances are taken in turns. */
-static inline bool holds(const sked_i_gaus_model *m, int32_t d, int32_t start, int32_t span)
+static inline bool holds(const sked_i_relaxation *m, int32_t d, int32_t start, int32_t span)
 {
     const int32_t x = m->period > 0 ? cell_of(m, d - start) : d - start;
     return x >= 0 && x < span;
@@ -314,7 +314,7 @@ static inline bool holds(const sked_i_gaus_model *m, int32_t d, int32_t start, i
 /* One use: the price of its cells without the op itself, summed over its span as the place slides. */
 static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, int32_t hi)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const int32_t p = m->use_profile[u], span = span_of(m, i), at = s->at[i];
     const double *mass = s->mass + (int64_t)p * m->cells;
     const double grow = sked_i_exp(m->use_amount[u] / s->tau[p]);
@@ -337,7 +337,7 @@ static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, in
 /* Places where a capacity would be exceeded cost INFINITY. */
 static void scan_capacity(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, int32_t hi)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const int32_t p = m->use_profile[u], span = span_of(m, i), at = s->at[i];
     const double *level = s->level + (int64_t)p * m->cells;
     const double amount = m->use_amount[u], room = m->capacity[p] * (1 + 1e-13) - amount;
@@ -354,12 +354,12 @@ static void scan_capacity(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo
 /* When the value of q ends but for its consumer i: latest other use, INT32_MIN without one. */
 static int32_t end_without(const sked_i_gaus_state *s, int32_t q, int32_t i, int32_t shift)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     int32_t last = INT32_MIN;
     if (s->at[i] + shift < s->last[q] || (s->holders[q] > 1 && !m->multi[q]))
         return s->last[q];
     for (int64_t e = m->g->succ_ptr[q]; e < m->g->succ_ptr[q + 1]; e++) {
-        if (!sked_i_gaus_counts(m, e) || m->g->edge_to[e] == i)
+        if (!sked_i_relaxation_counts(m, e) || m->g->edge_to[e] == i)
             continue;
         const int32_t use = s->at[m->g->edge_to[e]] + m->shift[e];
         last = use > last ? use : last;
@@ -391,14 +391,14 @@ static void sort_ends(struct sked_i_gaus_end *ends, int32_t count)
  */
 static int32_t collect_ends(sked_i_gaus_state *s, int32_t i)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const sked_graph *g = m->g;
     int32_t count = 0;
     for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1];) {
         const int32_t q = g->pred_op[k];
         int32_t shift = -1;
         for (; k < g->pred_ptr[i + 1] && g->pred_op[k] == q; k++)
-            if (sked_i_gaus_counts(m, g->pred_edge[k]) && m->shift[g->pred_edge[k]] > shift)
+            if (sked_i_relaxation_counts(m, g->pred_edge[k]) && m->shift[g->pred_edge[k]] > shift)
                 shift = m->shift[g->pred_edge[k]];
         if (shift < 0 || m->memory[q] == 0)
             continue;
@@ -420,7 +420,7 @@ static double factor_of(const sked_i_gaus_state *s, double amount)
 /* Later: each step passed frees the op's own value and keeps those alone that end with it. */
 static void scan_later(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi, int32_t count, double unit)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const double *mass = s->mass + (int64_t)m->profiles * m->cells;
     double net = -m->memory[i], sum = 0;
     int32_t k = 0;
@@ -444,7 +444,7 @@ static void scan_later(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi, 
 
 static void scan_earlier(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t count, double unit)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const double *mass = s->mass + (int64_t)m->profiles * m->cells;
     double net = 0, sum = 0, factor = 0;
     int32_t k = 0;
@@ -469,7 +469,7 @@ static void scan_earlier(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t co
 
 void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     assert(lo <= s->at[i] && s->at[i] <= hi && hi - lo <= 2 * SKED_I_GAUS_FARTHEST);
     scan_communication(s, i, lo, hi);
     if (m->weight[m->profiles] > 0) {
@@ -490,7 +490,7 @@ void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t
 
 static void move_value_end(sked_i_gaus_state *s, int32_t q, int32_t last_before)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const int32_t begin = s->at[q];
     const int32_t was = last_before > begin ? last_before : begin,
                   is = s->last[q] > begin ? s->last[q] : begin;
@@ -503,7 +503,7 @@ static void move_value_end(sked_i_gaus_state *s, int32_t q, int32_t last_before)
 /* Own life: begins elsewhere. */
 static void move_value_begin(sked_i_gaus_state *s, int32_t i, int32_t from, int32_t to)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const int32_t last = s->last[i], was = from < last ? from : last, is = to < last ? to : last;
     if (is < was)
         add(s, m->profiles, is, was - is, m->memory[i]);
@@ -513,7 +513,7 @@ static void move_value_begin(sked_i_gaus_state *s, int32_t i, int32_t from, int3
 
 void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
 {
-    const sked_i_gaus_model *m = s->m;
+    const sked_i_relaxation *m = s->m;
     const sked_graph *g = m->g;
     const int32_t from = s->at[i];
     assert(to >= m->lo[i] && to <= m->hi[i]);
@@ -527,7 +527,7 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
     for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
         const int64_t e = g->pred_edge[k];
         const int32_t q = g->pred_op[k];
-        if (!sked_i_gaus_counts(m, e))
+        if (!sked_i_relaxation_counts(m, e))
             continue;
         if (m->alpha > 0)
             s->communication += m->bytes[e] * (to - from);
@@ -548,6 +548,6 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
         move_value_end(s, q, before);
     }
     for (int64_t e = g->succ_ptr[i]; m->alpha > 0 && e < g->succ_ptr[i + 1]; e++)
-        if (sked_i_gaus_counts(m, e))
+        if (sked_i_relaxation_counts(m, e))
             s->communication -= m->bytes[e] * (to - from);
 }

@@ -2,71 +2,63 @@
  * The Gaussian relaxation in time steps (docs/methods/gaus.md): starts are whole steps, what counts are the
  * profiles of loads and of memory.
  *
- *   model.c      the problem in whole steps: windows, profiles, edges
- *   starts.c     where the means begin: list, ASAP, ALAP, midpoint, filling, random
- *   descent.c    Adam under an augmented Lagrangian; legalises often and keeps the best
- *   means.c      the same on the means alone, for peak memory of large graphs
- *   legalise.c   means to a legal schedule: topological repair, modulo repair
- *   state.c      a legal schedule with its profiles, moved op by op
- *   polish.c     single-op moves within slack under the same smoothed objective
- *   pushes.c     moves of several ops, for loads with communication
- *   regions.c    moves of some hundred ops by minimum cuts (closure.c), for peak memory
+ *   incumbent.c    the best schedule of one thread
+ *   first_means.c  where the means begin: list, ASAP, ALAP, midpoint, filling, random
+ *   descent.c      Adam under an augmented Lagrangian; legalises often and keeps the best
+ *   means.c        the same on the means alone, for peak memory of large graphs
+ *   legalise.c     means to a legal schedule: topological repair, modulo repair
+ *   state.c        a legal schedule with its profiles, moved op by op
+ *   polish.c       single-op moves within slack under the same smoothed objective
+ *   pushes.c       moves of several ops, for loads with communication
+ *   regions.c      moves of some hundred ops by minimum cuts (best_closure.c), for peak memory
  */
 #ifndef SKED_ENGINE_GAUS_STEPS_H
 #define SKED_ENGINE_GAUS_STEPS_H
 #include "base/explog.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "engine/gaus/incumbent.h"
-#include "engine/gaus/tuning.h"
 #include "engine/modulo/modulo.h"
+#include "form/relaxation.h"
+#include "schedule/value_curve.h"
 
-/* ------------------------------------------------------------------ model */
+/* ------------------------------------------------------------------ incumbent and tuning */
+
+/* The best schedule that one thread, or one part of the search, has found. value INFINITY: none. */
+typedef struct sked_i_gaus_incumbent {
+    double *start;              /* [n] whole numbers */
+    double value;               /* of the objective */
+    sked_i_value_curve *curve;  /* gets a point where a schedule is kept; NULL: none */
+    const int64_t *evaluations; /* for these points */
+} sked_i_gaus_incumbent;
+
+/* Free it after a failure, too. */
+SKED_MUST_CHECK sked_status sked_i_gaus_incumbent_create(int32_t n, sked_i_gaus_incumbent *out,
+                                                         sked_error *err);
+void sked_i_gaus_incumbent_free(sked_i_gaus_incumbent *x);
+void sked_i_gaus_incumbent_copy(sked_i_gaus_incumbent *to, const sked_i_gaus_incumbent *from, int32_t n);
+
+/* How a descent is tuned. */
+typedef struct sked_i_gaus_tuning {
+    double rate;        /* of Adam, in shares of a window and steps (descent.c) */
+    double kappa;       /* sigma at the start as a share of the window */
+    double sigma_most;  /* largest sigma */
+    double sigma_scale; /* of kappa and sigma_most: below 1 for restarts near a good schedule */
+    bool published;     /* augmented Lagrangian with dual steps and a growing penalty */
+    int32_t iterations; /* gradient steps */
+    int32_t restarts;   /* times it goes back to the incumbent within the iterations */
+    int32_t every;      /* gradient steps between legalisations, >= 1 */
+    int threads;        /* of one evaluation, >= 1 */
+    const struct sked_i_backend *backend; /* that makes the steps; NULL: the CPU */
+    double goal;                          /* stop at this value */
+    int64_t *steps;                       /* grows by the gradient steps made; NULL: nobody counts them */
+} sked_i_gaus_tuning;
 
 /*
- * The problem at one horizon and interval. Profiles: loads that objective or capacity look at, then memory as
- * the last. Shared by all threads.
+ * Gradient steps of `all` that the time allows by the pace so far, `done` since `begin`, at least `least`
+ * more: a descent that is cut short would end hot.
  */
-typedef struct sked_i_gaus_model {
-    const sked_problem *p;
-    const sked_graph *g;
-    sked_i_loop *loop;
-    sked_i_frame *frame;
-    int32_t n, steps, period, cells; /* period 0: not pipelined; cells: period or steps + 1 */
-    int32_t *lo, *hi;                /* [n] windows of starts, lo <= hi */
-    int32_t *duration;
-    int32_t *order; /* [n] topological: as they are numbered where that is one, for the sake of caches */
-    int32_t *gap, *shift; /* [edges] start(to) >= start(from) + gap; shift: distance * period */
-    uint8_t *kind;        /* [edges] SKED_I_GAUS_EDGE_* */
-    double *bytes;        /* [edges] 1: counts as communication */
-    double *memory;       /* [n] of the value; 0 where nobody uses it */
-    uint8_t *multi;       /* [n] has parallel edges to one consumer */
-    int64_t *use_ptr;     /* [n + 1] what an op adds to which profile while it runs */
-    int32_t *use_profile;
-    double *use_amount;
-    int32_t profiles;         /* without memory */
-    double *weight;           /* [profiles + 1] in the objective, 0: only its capacity counts */
-    double *capacity;         /* [profiles + 1] INFINITY: none */
-    double *typical;          /* [profiles + 1] mean amount of an op that has one, at least tiny */
-    double *largest;          /* [profiles + 1] */
-    bool *differences;        /* [profiles + 1] whole schedules fill it by differences between steps */
-    double alpha;             /* 0 unless the objective is cost */
-    bool with_memory, capped; /* capped: some capacity is finite */
-    sked_i_gaus_view view;
-} sked_i_gaus_model;
-
-/*
- * ii 0: not pipelined. steps: latest finish. *out NULL with OK: the windows prove that nothing fits.
- * UNSUPPORTED: times are not whole, or too many steps.
- */
-SKED_MUST_CHECK sked_status sked_i_gaus_model_create(const sked_problem *p, int64_t ii, int64_t steps,
-                                                     sked_i_gaus_model **out, sked_error *err);
-void sked_i_gaus_model_destroy(sked_i_gaus_model *m);
-/* Is this edge a rule and a use at the model's interval? */
-static inline bool sked_i_gaus_counts(const sked_i_gaus_model *m, int64_t e)
-{
-    return m->kind[e] != SKED_I_GAUS_EDGE_IGNORED;
-}
+int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t least,
+                               const sked_i_limit *limit);
 
 /* ------------------------------------------------------------------ a schedule under change */
 
@@ -75,7 +67,7 @@ enum { SKED_I_GAUS_FARTHEST = 64 }; /* steps a single move may go */
 /* One per thread. Windows and edges hold at all times between calls. */
 
 typedef struct sked_i_gaus_state {
-    const sked_i_gaus_model *m;
+    const sked_i_relaxation *m;
     int32_t *at;      /* [n] starts */
     int32_t *last;    /* [n] when the last consumer of its value starts; INT32_MIN without one */
     int32_t *holders; /* [n] edges to consumers that start then */
@@ -88,7 +80,7 @@ typedef struct sked_i_gaus_state {
     double *cost;                 /* [2 * SKED_I_GAUS_FARTHEST + 1] what scan found */
     struct sked_i_gaus_end *ends; /* [largest in-degree] scratch of scans */
 } sked_i_gaus_state;
-SKED_MUST_CHECK sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_state **out,
+SKED_MUST_CHECK sked_status sked_i_gaus_state_create(const sked_i_relaxation *m, sked_i_gaus_state **out,
                                                      sked_error *err);
 void sked_i_gaus_state_destroy(sked_i_gaus_state *s);
 /*
@@ -123,24 +115,19 @@ static inline double sked_i_gaus_state_mass(const sked_i_gaus_state *s, int32_t 
 
 /* ------------------------------------------------------------------ legalising */
 
-/*
- * How edges that rounding broke are repaired: push ops later, or earlier, or take the middle of both (legal,
- * since the middle of two schedules that keep difference constraints keeps them).
+/* mu to starts that keep windows and edges, not capacities: rounded, then pushed later, or earlier. at: [n].
  */
-enum { SKED_I_GAUS_REPAIR_LATER, SKED_I_GAUS_REPAIR_EARLIER, SKED_I_GAUS_REPAIR_MIDDLE };
-/* mu to starts that keep windows and edges, not capacities. at, scratch: [n]. */
-void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int repair, int32_t *at,
-                       int32_t *scratch);
+void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlier, int32_t *at);
 
 /* What turns means into schedules that keep everything. */
 typedef struct sked_i_gaus_legaliser {
-    const sked_i_gaus_model *m;
+    const sked_i_relaxation *m;
     sked_i_gaus_state *state;       /* the last schedule made */
     sked_i_ims *ims;                /* NULL without capacities */
     sked_i_frame *near;             /* its windows: not much before the rounded means */
     int32_t *at, *scratch, *middle; /* [n] */
 } sked_i_gaus_legaliser;
-SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_gaus_model *m,
+SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m,
                                                          sked_i_gaus_legaliser **out, sked_error *err);
 void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l);
 /*
@@ -164,7 +151,7 @@ enum {
  * mu: [n] of one start, within the windows. list: [n] starts of a schedule, clipped to the windows, or NULL:
  * filled, or ASAP where no loads count. rng: for random only.
  */
-void sked_i_gaus_place_means(const sked_i_gaus_model *m, int kind, const double *list, sked_i_rng *rng,
+void sked_i_gaus_place_means(const sked_i_relaxation *m, int kind, const double *list, sked_i_rng *rng,
                              double *mu);
 
 /* ------------------------------------------------------------------ descent and polish */
@@ -180,7 +167,7 @@ SKED_MUST_CHECK sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const 
                                                 sked_i_gaus_incumbent *best, int64_t *evaluations,
                                                 sked_error *err);
 /* Is the objective one that the means alone can descend: peak memory, without capacities? */
-bool sked_i_gaus_means_suffice(const sked_i_gaus_model *m);
+bool sked_i_gaus_means_suffice(const sked_i_relaxation *m);
 /*
  * The same on the means alone (means.c): every step takes O(ops + edges + steps), and mu keeps every edge
  * after it. Where means suffice. tuning: iterations, restarts, every, rate, sigma_scale, goal count.
@@ -203,7 +190,7 @@ SKED_MUST_CHECK sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double swee
  * Is this objective one for moves of several ops at a time: loads and communication, without memory, interval
  * or capacities, on up to 2^16 cells?
  */
-bool sked_i_gaus_pushable(const sked_i_gaus_model *m);
+bool sked_i_gaus_pushable(const sked_i_relaxation *m);
 /*
  * The same with pushes and exchanges (pushes.c), where pushable: an op takes along what stands in its
  * way, two ops change places. Where the time allows few passes, polish takes over.
@@ -212,7 +199,7 @@ SKED_MUST_CHECK sked_status sked_i_gaus_push(sked_i_gaus_state *s, double sweeps
                                              sked_i_rng *rng, const sked_i_limit *limit, double goal,
                                              sked_i_gaus_incumbent *best, sked_error *err);
 /* Is this objective one for moves of whole regions: peak memory, without interval or capacities? */
-bool sked_i_gaus_regional(const sked_i_gaus_model *m);
+bool sked_i_gaus_regional(const sked_i_relaxation *m);
 /*
  * The same with moves of whole regions (regions.c), where regional: each looks at up to 400 ops, and a sweep
  * is one for every 100 ops. The smoothed peak never rises. O(ops + edges + steps) of memory.

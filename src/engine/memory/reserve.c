@@ -1,5 +1,5 @@
 /* A tree of maxima with amounts that are added to whole subtrees. */
-#include "engine/memory/memory.h"
+#include "engine/memory/memory_engine.h"
 
 #include "base/memory.h"
 

@@ -1,5 +1,5 @@
 /* Steps of an amount over time, changed near their end most of the time. */
-#include "engine/memory/memory.h"
+#include "engine/memory/memory_engine.h"
 
 #include "base/memory.h"
 

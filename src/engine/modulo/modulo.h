@@ -119,9 +119,9 @@ typedef struct sked_i_modulo_question {
 } sked_i_modulo_question;
 
 /*
- * Clause learning over bounds and modulo slots (exact.c). start: [ops], written when FOUND. conflicts (may
- * be NULL) gets the conflicts met. UNDECIDED: conflicts or time spent, or too large (memory grows with the
- * widths of the windows).
+ * Clause learning over bounds and modulo slots (modulo_proof.c). start: [ops], written when FOUND. conflicts
+ * (may be NULL) gets the conflicts met. UNDECIDED: conflicts or time spent, or too large (memory grows with
+ * the widths of the windows).
  */
 SKED_MUST_CHECK sked_status sked_i_modulo_decide(const sked_i_loop *loop, const sked_i_modulo_question *q,
                                                  const sked_i_limit *limit, sked_i_verdict *verdict,

@@ -2,7 +2,7 @@
  * Starts, slots and pools of a loop as one propagator: a start fixes its slot, a slot thins out the starts,
  * and slots that fill a pool at some time modulo II forbid others.
  */
-#include "engine/modulo/exact.h"
+#include "engine/modulo/modulo_proof.h"
 
 #include <assert.h>
 

@@ -2,7 +2,7 @@
 #ifndef SKED_ENGINE_SHOP_TABU_H
 #define SKED_ENGINE_SHOP_TABU_H
 #include "base/clock.h"
-#include "engine/shop/shop.h"
+#include "engine/shop/shop_times.h"
 
 enum { sked_i_shop_elites = 30 };
 

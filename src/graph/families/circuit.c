@@ -111,7 +111,7 @@ static sked_status lay_out_circuit(sked_i_draft *p, sked_error *err)
     while (most_ops(kind, bits + 1) <= p->nodes)
         bits++;
     p->kinds = circuit_kinds;
-    SKED_NEW0(p->kind, p->nodes);
+    SKED_OWN0(&p->arena, p->kind, p->nodes);
     SKED_NEW(bit, bits > 0 ? 4 * bits : p->nodes);
     SKED_TRY(sked_i_draft_reserve(p, 2.0 * (double)most_ops(kind, bits), "circuit: nodes", err));
     if (bits == 0) /* too few ops for one bit */

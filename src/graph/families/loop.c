@@ -66,7 +66,7 @@ static sked_status lay_out(sked_i_draft *p, sked_error *err)
     p->pool[1] = (sked_i_draft_pool){"MUL", p->value[MULTIPLIERS]};
     p->pool[2] = (sked_i_draft_pool){"ALU", p->value[ALUS]};
     p->n_pools = 3;
-    SKED_NEW(p->kind, p->n);
+    SKED_OWN(&p->arena, p->kind, p->n);
     for (int32_t op = 0; op < p->n; op++) {
         p->kind[op] = draw_kind(p, op);
         add_inputs(p, op);

@@ -59,7 +59,7 @@ static sked_status lay_out_fork_join(sked_i_draft *p, sked_error *err)
     sked_status st = SKED_OK;
     const int64_t length = (int64_t)p->value[FJ_LENGTH], phase = (int64_t)p->value[FJ_WIDTH] * length;
     p->n = p->nodes;
-    SKED_NEW0(p->kind, p->n);
+    SKED_OWN0(&p->arena, p->kind, p->n);
     p->kinds = fork_join_kinds;
     SKED_TRY(sked_i_draft_reserve(p, 2.0 * p->n, "fork-join: nodes", err));
     for (int32_t sync = 0; sync < p->n - 1;) {
@@ -94,7 +94,7 @@ static sked_status lay_out_tree(sked_i_draft *p, sked_error *err)
     const int64_t n = p->nodes, arity = (int64_t)p->value[TREE_ARITY];
     const bool in = p->value[TREE_DIRECTION] == 0;
     p->n = p->nodes;
-    SKED_NEW0(p->kind, p->n);
+    SKED_OWN0(&p->arena, p->kind, p->n);
     p->kinds = tree_kinds;
     SKED_TRY(sked_i_draft_reserve(p, (double)n, "tree: nodes", err));
     for (int64_t i = 1; i < n; i++) { /* numbered as in a heap, backwards where edges go to the root */

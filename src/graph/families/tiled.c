@@ -39,7 +39,7 @@ static sked_status open_tiles(sked_i_draft *p, int64_t (*tasks)(int64_t), const 
         t->size++;
     p->n = (int32_t)tasks(t->size);
     p->kinds = kinds;
-    SKED_NEW0(p->kind, p->n);
+    SKED_OWN0(&p->arena, p->kind, p->n);
     SKED_NEW(t->writer, (int64_t)t->size * t->size);
     for (int64_t i = 0; i < (int64_t)t->size * t->size; i++)
         t->writer[i] = -1;

@@ -93,7 +93,7 @@ static double decode(island *x, const float *key)
     const double cost = sked_i_brkga_decoder_cost(&x->decoder, key);
     x->base.client.evaluations = x->decoder.evaluations;
     if (x->decoder.status != SKED_OK)
-        sked_i_crew_fail(&x->base, sked_i_no_memory(&x->base.error));
+        sked_i_crew_fail(&x->base, sked_i_no_memory(&x->base.hand.error));
     return cost;
 }
 
@@ -294,8 +294,8 @@ static void exchange(const sked_i_crew *crew)
 {
     const int count = crew->active;
     for (int k = 0; k < count && count > 1; k++) {
-        const island *from = (island *)crew->worker[k];
-        island *to = (island *)crew->worker[(k + 1) % count];
+        const island *from = (island *)sked_i_crew_member(crew, k);
+        island *to = (island *)sked_i_crew_member(crew, (k + 1) % count);
         member *worst = &to->now[to->size - 1];
         if (!(from->base.best < INFINITY))
             continue;
@@ -304,13 +304,13 @@ static void exchange(const sked_i_crew *crew)
         memcpy(row(to, place), row(from, from->now[0].row), crew->size);
     }
     for (int k = 0; k < count && count > 1; k++)
-        rank_members((island *)crew->worker[k]);
+        rank_members((island *)sked_i_crew_member(crew, k));
 }
 
 /* An incumbent that another rank has sent takes the place of the worst of the first island. */
 static void settle(const sked_i_crew *crew)
 {
-    island *x = (island *)crew->worker[0];
+    island *x = (island *)sked_i_crew_member(crew, 0);
     member *worst = &x->now[x->size - 1];
     sked_i_brkga_space_express(((const islands *)crew)->space, sked_i_run_incumbent(crew->run),
                                row(x, worst->row));
@@ -319,25 +319,27 @@ static void settle(const sked_i_crew *crew)
 }
 
 /* Exchanges the best unless this was the last round. */
-static bool again(sked_i_crew *crew)
+static sked_status again(sked_i_crew *crew, bool *more, sked_error *err)
 {
     islands *all = (islands *)crew;
     const int64_t step = (int64_t)all->setting[OPTION_EXCHANGE];
-    if (all->until == all->last)
-        return false;
+    sked_status st = SKED_OK;
+    *more = all->until != all->last;
     for (int k = 0; k < crew->active; k++)
-        if (over((island *)crew->worker[k]))
-            return false;
+        *more = *more && !over((island *)sked_i_crew_member(crew, k));
+    if (!*more)
+        return SKED_OK;
     exchange(crew);
     const double before = sked_i_run_best(crew->run);
     if (all->last == INT64_MAX || all->until >= all->last / 2) /* populations grow apart first */
-        sked_i_crew_fail(crew->worker[0], sked_i_run_exchange(crew->run, &crew->worker[0]->error));
-    if (crew->worker[0]->status != SKED_OK || sked_i_run_over(crew->run))
-        return false;
-    if (sked_i_run_best(crew->run) < before)
+        SKED_TRY(sked_i_run_exchange(crew->run, err));
+    *more = !sked_i_run_over(crew->run);
+    if (*more && sked_i_run_best(crew->run) < before)
         settle(crew);
-    all->until = all->last - all->until > step ? all->until + step : all->last;
-    return true;
+    if (*more)
+        all->until = all->last - all->until > step ? all->until + step : all->last;
+cleanup:
+    return st;
 }
 
 /*
@@ -355,7 +357,7 @@ static sked_status offer_members(sked_i_crew *crew, sked_error *err)
         fmax(now, fmin(run->limit.deadline, now + 1)) + fmax(0.05, isinf(limit) ? 0 : 0.05 * limit);
     for (int32_t k = 0; k < all->size && sked_i_run_wanted(run) > 1; k++)
         for (int q = 0; q < crew->active; q++) {
-            island *x = (island *)crew->worker[q];
+            island *x = (island *)sked_i_crew_member(crew, q);
             if (k >= x->size || x->now[k].repeated)
                 continue;
             if (sked_i_run_incumbent(run) != NULL && (sked_clock() > end || sked_i_crew_late(crew, now)))

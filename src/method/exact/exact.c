@@ -1,16 +1,17 @@
 /* The method `exact`: proves optimality on small problems. */
 #include "method/exact/exact.h"
+#include "engine/branch/branch.h"
 
-#define EXACT_OPTIONS(X)                                                                                  \
-    X(ENGINE, "engine", ENUM, "auto", 0, 0, "auto|branch|enumerate|cbc",                                  \
-      "how to prove: branch (constraint search that learns), enumerate (all orders), cbc (linear model)") \
-    X(MAX_OPS, "max-ops", INT, "2000", 1, 1e6, NULL, "refuse larger problems")                            \
-    X(MAX_COLUMNS, "max-columns", INT, "50000", 1, 1e8, NULL, "refuse linear models with more columns")   \
-    X(WARM, "warm-start", REAL, "0.2", 0, 1, NULL,                                                        \
+#define EXACT_OPTIONS(X)                                                                                \
+    X(ENGINE, "engine", ENUM, "auto", 0, 0, "auto|branch|cbc",                                          \
+      "how to prove: branch (constraint search that learns), cbc (linear model)")                       \
+    X(MAX_OPS, "max-ops", INT, "2000", 1, 1e6, NULL, "refuse larger problems")                          \
+    X(MAX_COLUMNS, "max-columns", INT, "50000", 1, 1e8, NULL, "refuse linear models with more columns") \
+    X(WARM, "warm-start", REAL, "0.2", 0, 1, NULL,                                                      \
       "share of the time for a first schedule from search, modulo-search, list or modulo-list")
 
 SKED_I_OPTIONS(EXACT_OPTIONS);
-enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE, ENGINE_CBC };
+enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_CBC };
 
 /* A first schedule, so that the proof starts from a good value. Its failure is no failure of the proof. */
 static void warm_start(sked_i_run *run, double share)
@@ -27,19 +28,6 @@ static void warm_start(sked_i_run *run, double share)
     }
 }
 
-/* Memory limits have an enumeration of their own. */
-static sked_status choose_limited(const sked_problem *p, int wanted, int *engine, sked_error *err)
-{
-    *engine = ENGINE_ENUMERATE;
-    if (wanted != ENGINE_AUTO && wanted != ENGINE_ENUMERATE)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits are proved by engine enumerate alone");
-    if (!sked_i_exact_memory_fits(p))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "exact takes memory limits with lags of 0 or more, and whole times on several "
-                           "devices");
-    return SKED_OK;
-}
-
 /* The linear model holds values until readers start, one copy of each. */
 static bool memory_is_modelled(const sked_problem *p)
 {
@@ -49,60 +37,52 @@ static bool memory_is_modelled(const sked_problem *p)
     return !keeps && !sked_i_holds_to_finish(p) && p->devices <= 1;
 }
 
-/* Unequal devices that neither branch nor enumerate takes. */
-static sked_status refuse_machine(const sked_problem *p, int wanted, sked_error *err)
+/* A makespan that branch does not take. */
+static sked_status refuse_branch(const sked_problem *p, sked_error *err)
 {
-    if (wanted == ENGINE_CBC)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "engine cbc has no model of unequal devices");
-    if (p->objective != SKED_OBJECTIVE_MAKESPAN)
+    if (sked_i_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "exact proves objective makespan alone on unequal devices");
+                           "exact proves memory limits on one device or without devices, at times of few "
+                           "decimals");
+    if (p->machine != NULL || p->devices > 1)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "exact proves nothing about as many ops and devices as these, nor about limited "
+                           "resources on devices to choose at times of many decimals");
     return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                       "exact proves nothing about negative lags on unequal devices beside resources at "
-                       "times of many decimals, nor about as many ops and devices as these");
+                       "exact proves nothing about resources at times of many decimals");
 }
 
 /* The engine for this problem, or why there is none. */
 static sked_status choose_engine(const sked_problem *p, int wanted, int *engine, sked_error *err)
 {
-    if (sked_i_memory_may_bind(p))
-        return choose_limited(p, wanted, engine, err);
-    if (p->objective == SKED_OBJECTIVE_MEMORY && p->machine == NULL && !memory_is_modelled(p))
+    const bool plain = p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0;
+    const bool modelled = p->machine == NULL && !sked_i_memory_may_bind(p) && sked_i_problem_integral(p);
+    *engine = wanted != ENGINE_AUTO ? wanted : plain ? ENGINE_BRANCH : ENGINE_CBC;
+    if (*engine == ENGINE_BRANCH && !plain)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "engine branch takes objective makespan without an interval");
+    if (*engine == ENGINE_BRANCH)
+        return sked_i_branch_fits(p) ? SKED_OK : refuse_branch(p, err);
+    if (p->machine != NULL)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           p->objective == SKED_OBJECTIVE_MAKESPAN
+                               ? "engine cbc has no model of unequal devices"
+                               : "exact proves objective makespan alone on unequal devices");
+    if (p->objective == SKED_OBJECTIVE_MEMORY && !memory_is_modelled(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves peak memory for values that readers let go when they start, without "
                            "kept values and without several devices");
-    const bool plain = p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0;
-    const bool branch = plain && sked_i_exact_branch_fits(p);
-    const bool enumerate = plain && sked_i_exact_enumerate_fits(p);
-    *engine = wanted != ENGINE_AUTO ? wanted
-              : branch              ? ENGINE_BRANCH
-              : enumerate           ? ENGINE_ENUMERATE
-                                    : ENGINE_CBC;
-    if (*engine == ENGINE_BRANCH && !branch)
-        return sked_i_fail(
-            err, SKED_ERR_UNSUPPORTED,
-            "engine branch takes objective makespan without an interval; times of few decimals and devices "
-            "that are all alike or all fixed, or unequal devices (with resources only at times of few "
-            "decimals)");
-    if (*engine == ENGINE_ENUMERATE && !enumerate)
+    if (!modelled) /* before time goes into a first schedule */
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "engine enumerate takes objective makespan without an interval or negative lags");
-    if (*engine == ENGINE_CBC && p->machine != NULL)
-        return refuse_machine(p, wanted, err);
-    if (*engine == ENGINE_CBC && !sked_i_problem_integral(p)) /* before time goes into a first schedule */
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "engine cbc needs durations, lags and transfers that are whole numbers");
+                           "engine cbc needs durations, lags and transfers that are whole numbers, and no "
+                           "memory limit");
     return SKED_OK;
 }
 
 static sked_status run_engine(sked_i_run *run, int engine, sked_error *err)
 {
-    if (engine == ENGINE_BRANCH)
-        return sked_i_exact_branch(run, err);
-    if (engine == ENGINE_ENUMERATE)
-        return sked_i_memory_may_bind(run->problem) ? sked_i_exact_memory(run, err)
-                                                    : sked_i_exact_enumerate(run, err);
-    return sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
+    return engine == ENGINE_BRANCH ? sked_i_exact_branch(run, err)
+                                   : sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 }
 
 static sked_status run_exact(sked_i_run *run, sked_error *err)

@@ -1,14 +1,14 @@
 /*
- * The search on the model of branch.c, on one or several threads.
+ * Clause learning on a model of engine/branch, on one or several threads.
  *
  * Each thread has a solver of its own. They work in rounds of a fixed amount of propagation, counted and not
  * timed. Between rounds, in the order of their numbers, they hand each other schedules, bounds and learned
  * clauses of few levels: the result depends on seed and number of threads only.
  */
 #include "base/restart.h"
-#include "base/thread.h"
-#include "method/exact/branch.h"
+#include "engine/branch/branch.h"
 #include "method/exact/exact.h"
+#include "method/hands.h"
 
 #include <math.h>
 
@@ -16,32 +16,23 @@ enum { first_conflicts = 128 };
 static const int64_t first_round = 1 << 19, last_round = 1 << 22;
 
 typedef struct prover {
-    sked_i_share share; /* with several threads */
+    sked_i_hand hand;
     sked_i_branch b;
-    int index, threads;
     int64_t restarts, allowed; /* allowed: conflicts, 0: any number */
     bool empty, done, spent;   /* nothing better exists; no conflicts left */
-    sked_status status;
-    sked_error error;
 } prover;
 
-/* Offers the solution at hand and excludes it and all that are no better. *done: nothing is left. */
-static sked_status take_solution(sked_i_branch *b, bool *done, sked_error *err)
+/* Offers the solution at hand and excludes it and all that are no better. */
+static sked_status take_solution(prover *w, sked_error *err)
 {
-    if (b->unequal != NULL)
-        return sked_i_branch_unequal_take(b, done, err);
-    const int32_t value = b->solver->low[2 * b->end];
-    for (int32_t i = 0; i < b->n; i++)
-        b->schedule->start[i] = b->solver->low[2 * i] / b->scale;
-    if (b->p->devices > 0) {
-        const sked_status st = sked_i_exact_devices(b->p, b->schedule, err);
-        if (st != SKED_OK)
-            return st;
+    sked_i_run *run = w->hand.run;
+    bool better;
+    sked_status st = sked_i_branch_read(&w->b, sked_i_run_best(run), &better, err);
+    if (st == SKED_OK && better) {
+        sked_i_run_evaluated(run, 1);
+        st = sked_i_run_offer(run, w->b.schedule, err);
     }
-    sked_i_run_evaluated(b->run, 1);
-    const sked_status st = sked_i_run_offer(b->run, b->schedule, err);
-    sked_i_clause_restart(b->solver);
-    *done = !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, 1 - value});
+    w->done = !sked_i_branch_exclude(&w->b, sked_i_run_best(run)) && !w->b.solver->failed;
     return st;
 }
 
@@ -54,8 +45,8 @@ static sked_status conclude(sked_i_run *run, sked_error *err)
     }
     return sked_i_fail(err, SKED_ERR_INFEASIBLE,
                        isfinite(p->horizon) ? "proved by exhaustive search: no schedule keeps the horizon %g"
-                       : p->machine != NULL
-                           ? "proved by exhaustive search: no schedule keeps all fixed decisions and links"
+                       : p->machine != NULL || p->devices > 0 || sked_i_memory_may_bind(p)
+                           ? "proved by exhaustive search: no schedule keeps all fixed decisions and limits"
                            : "proved by exhaustive search: no schedule keeps all fixed starts",
                        p->horizon);
 }
@@ -63,17 +54,7 @@ static sked_status conclude(sked_i_run *run, sked_error *err)
 /* Every second restart asks for a schedule as short as the bound: a no raises the bound. */
 static bool goes_upward(const prover *w)
 {
-    return w->threads == 1 ? w->restarts % 2 == 1 : w->index % 2 == 1;
-}
-
-/*
- * The makespan such a restart asks for. On unequal devices times lie on a fine grid, and a step at a time
- * would lead nowhere: the question halves the gap.
- */
-static int32_t question(const sked_i_branch *b)
-{
-    const int32_t low = b->solver->root[2 * b->end], high = -b->solver->root[2 * b->end + 1];
-    return b->unequal == NULL ? low : low + (high - low) / 2;
+    return w->hand.hands->apart ? w->hand.index % 2 == 1 : w->restarts % 2 == 1;
 }
 
 /* One restart. */
@@ -81,7 +62,7 @@ static sked_status step(prover *w, sked_error *err)
 {
     sked_i_branch *b = &w->b;
     sked_i_clause_solver *solver = b->solver;
-    const sked_i_lit at_bound = {2 * b->end + 1, -question(b)};
+    const sked_i_lit at_bound = {2 * b->end + 1, -sked_i_branch_question(b)};
     int64_t conflicts = first_conflicts * sked_i_luby(w->restarts / 2);
     if (w->allowed > 0 && w->allowed - solver->stats.conflicts < conflicts)
         conflicts = w->allowed - solver->stats.conflicts;
@@ -90,125 +71,123 @@ static sked_status step(prover *w, sked_error *err)
         return SKED_OK;
     const sked_i_clause_budget budget = {.assume = &at_bound,
                                          .n_assume = goes_upward(w),
-                                         .by_time = w->restarts == 0 && w->index == 0 && !b->warm,
+                                         .by_time = w->restarts == 0 && w->hand.index == 0 && !b->warm,
                                          .conflicts = conflicts,
-                                         .limit = &b->run->limit};
+                                         .limit = &w->hand.run->limit};
     const sked_i_verdict answer = sked_i_clause_solve(solver, &budget);
     w->restarts++;
     if (solver->failed)
         return sked_i_no_memory(err);
     w->done = answer == SKED_I_REFUTED;
     if (answer == SKED_I_FOUND) {
-        const sked_status st = take_solution(b, &w->done, err);
+        const sked_status st = take_solution(w, err);
         if (st != SKED_OK)
             return st;
     }
     if (!w->done)
-        sked_i_run_raise_bound(b->run, solver->root[2 * b->end] / b->scale);
+        sked_i_run_raise_bound(w->hand.run, solver->root[2 * b->end] / b->scale);
     return solver->failed ? sked_i_no_memory(err) : SKED_OK;
 }
 
 /* One thread's share of a round. */
-static void work(void *data, int index)
+static sked_status work(sked_i_hand *hand, sked_error *err)
 {
-    prover *w = (prover *)data + index;
-    if (w->threads == 1)
-        w->status = step(w, &w->error);
-    while (w->threads > 1 && w->status == SKED_OK && !w->done && !w->spent &&
-           w->b.solver->work < w->b.solver->work_end && !sked_i_run_over(w->b.run))
-        w->status = step(w, &w->error);
+    prover *w = (prover *)hand;
+    if (!hand->hands->apart)
+        return step(w, err);
+    sked_status st = SKED_OK;
+    while (st == SKED_OK && !w->done && !w->spent && w->b.solver->work < w->b.solver->work_end &&
+           !sked_i_run_over(hand->run))
+        st = step(w, err);
+    return st;
 }
 
-/* Hands everything found to everyone. *done: that leaves nothing to find. */
-static sked_status exchange(sked_i_run *run, prover *w, int count, bool *done, sked_error *err)
+static prover *prover_of(const sked_i_hands *h, int k)
 {
-    sked_status st = SKED_OK;
-    for (int k = 0; k < count && count > 1; k++)
-        SKED_TRY(sked_i_share_tell(&w[k].share, run, err));
-    for (int k = 0; k < count; k++)
-        for (int j = 0; j < count && !*done; j++) {
+    return (prover *)h->hand[k];
+}
+
+/* Hands what everyone has learned to everyone. *done: that leaves nothing to find. */
+static sked_status exchange(const sked_i_hands *h, bool *done, sked_error *err)
+{
+    for (int k = 0; k < h->count; k++)
+        for (int j = 0; j < h->count && !*done; j++) {
+            sked_i_clause_solver *mine = prover_of(h, k)->b.solver;
             if (j == k)
                 continue;
-            *done = !sked_i_clause_import(w[k].b.solver, w[j].b.solver);
-            if (w[k].b.solver->failed)
+            *done = !sked_i_clause_import(mine, prover_of(h, j)->b.solver);
+            if (mine->failed)
                 return sked_i_no_memory(err);
         }
-    for (int k = 0; k < count; k++)
-        w[k].b.solver->outbox_count = 0;
-cleanup:
-    return st;
+    for (int k = 0; k < h->count; k++)
+        prover_of(h, k)->b.solver->outbox_count = 0;
+    return SKED_OK;
 }
 
-/* Takes over what a round has brought. *done: proved; *spent: nobody may go on. */
-static sked_status collect(sked_i_run *run, prover *w, int count, bool *done, bool *spent, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    *spent = true;
-    for (int k = 0; k < count; k++) {
-        if (w[k].status != SKED_OK)
-            return sked_i_fail(err, w[k].status, "%s", w[k].error.message);
-        if (count > 1)
-            SKED_TRY(sked_i_share_join(&w[k].share, run, err));
-        *done = *done || w[k].done;
-        *spent = *spent && w[k].spent;
-    }
-cleanup:
-    return st;
-}
-
-static sked_status search(sked_i_run *run, prover *w, int count, sked_error *err)
+static sked_status search(sked_i_hands *h, sked_error *err)
 {
     sked_status st = SKED_OK;
     bool done = false, spent = false;
-    for (int64_t round = first_round; !done && !spent && !sked_i_run_over(run);) {
-        for (int k = 0; k < count; k++)
-            w[k].b.solver->work_end = count > 1 ? w[k].b.solver->work + round : INT64_MAX;
-        SKED_TRY(sked_i_parallel(count, work, w, err));
-        SKED_TRY(collect(run, w, count, &done, &spent, err));
+    for (int64_t round = first_round; !done && !spent && !sked_i_run_over(h->run);) {
+        for (int k = 0; k < h->count; k++) {
+            sked_i_clause_solver *solver = prover_of(h, k)->b.solver;
+            solver->work_end = h->apart ? solver->work + round : INT64_MAX;
+        }
+        SKED_TRY(sked_i_hands_work(h, h->count, work, err));
+        spent = true;
+        for (int k = 0; k < h->count; k++) {
+            done = done || prover_of(h, k)->done;
+            spent = spent && prover_of(h, k)->spent;
+        }
         if (!done)
-            SKED_TRY(exchange(run, w, count, &done, err));
+            SKED_TRY(exchange(h, &done, err));
         round = round < last_round ? round + round / 4 : round;
-        sked_i_run_progress(run, "branch and learn");
+        sked_i_run_progress(h->run, "branch and learn");
     }
     if (done)
-        st = conclude(run, err);
+        st = conclude(h->run, err);
 cleanup:
     return st;
 }
 
-static sked_status open_prover(sked_i_run *run, prover *w, int index, int threads, sked_error *err)
+static sked_status open_prover(sked_i_hand *hand, sked_error *err)
 {
-    const int64_t iterations = run->options->iterations;
+    prover *w = (prover *)hand;
+    const int64_t iterations = hand->run->options->iterations;
+    const int threads = hand->hands->run->options->threads;
     sked_i_rng rng;
-    uint64_t seed = run->options->seed;
-    sked_status st = SKED_OK;
-    w->index = index;
-    w->threads = threads;
-    w->allowed = iterations / threads + (index < iterations % threads);
+    uint64_t seed = hand->run->options->seed;
+    w->allowed = iterations / threads + (hand->index < iterations % threads);
     w->spent = iterations > 0 && w->allowed == 0;
-    if (threads > 1)
-        SKED_TRY(sked_i_share_open(run, &w->share, err));
-    sked_i_rng_seed(&rng, seed, (uint64_t)index);
-    if (index > 0)
+    sked_i_rng_seed(&rng, seed, (uint64_t)hand->index);
+    if (hand->index > 0)
         seed = sked_i_rng_next(&rng);
-    SKED_TRY(sked_i_branch_open(threads > 1 ? &w->share.run : run, seed, &w->b, &w->empty, err));
-    w->b.solver->shares = threads > 1;
-    if (w->index > 0)
-        sked_i_clause_perturb(w->b.solver);
-cleanup:
+    const sked_i_branch_known known = {sked_i_run_best(hand->run), sked_i_run_bound(hand->run),
+                                       sked_i_run_incumbent(hand->run)};
+    const sked_status st = sked_i_branch_open(hand->run->problem, &known, seed, &w->b, &w->empty, err);
+    if (st == SKED_OK) {
+        w->b.solver->shares = hand->hands->apart;
+        if (hand->index > 0)
+            sked_i_clause_perturb(w->b.solver);
+    }
     return st;
+}
+
+static void close_prover(sked_i_hand *hand)
+{
+    sked_i_branch_close(&((prover *)hand)->b);
 }
 
 /* Restarts as calls, conflicts as evaluations. */
-static void tally(sked_i_run *run, const prover *w, int count, double begin, double before)
+static void tally(const sked_i_hands *h, double begin, double before)
 {
-    const double after = sked_i_run_best(run), gain = isfinite(before) ? before - after : 0;
+    const double after = sked_i_run_best(h->run), gain = isfinite(before) ? before - after : 0;
     int64_t restarts = 0, conflicts = 0;
-    for (int k = 0; k < count; k++) {
-        restarts += w[k].b.solver != NULL ? w[k].b.solver->stats.restarts : 0;
-        conflicts += w[k].b.solver != NULL ? w[k].b.solver->stats.conflicts : 0;
+    for (int k = 0; k < h->count; k++) {
+        restarts += prover_of(h, k)->b.solver->stats.restarts;
+        conflicts += prover_of(h, k)->b.solver->stats.conflicts;
     }
-    sked_i_run_tally(run, "clause learning", restarts, sked_clock() - begin, conflicts, gain);
+    sked_i_run_tally(h->run, "clause learning", restarts, sked_clock() - begin, conflicts, gain);
 }
 
 sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err)
@@ -216,17 +195,15 @@ sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err)
     const int threads = run->options->threads;
     const double begin = sked_clock(), before = sked_i_run_best(run);
     sked_status st = SKED_OK;
-    prover *w = NULL;
-    SKED_NEW0(w, threads);
-    for (int k = 0; k < threads && !w[0].empty; k++)
-        SKED_TRY(open_prover(run, &w[k], k, threads, err));
-    st = w[0].empty ? conclude(run, err) : search(run, w, threads, err);
-    tally(run, w, threads, begin, before);
+    sked_i_hands hands = {
+        .run = run, .apart = threads > 1, .size = sizeof(prover), .open = open_prover, .close = close_prover};
+    SKED_TRY(sked_i_hands_fill(&hands, 1, err));
+    const bool empty = prover_of(&hands, 0)->empty;
+    if (!empty)
+        SKED_TRY(sked_i_hands_fill(&hands, threads, err));
+    st = empty ? conclude(run, err) : search(&hands, err);
+    tally(&hands, begin, before);
 cleanup:
-    for (int k = 0; w && k < threads; k++) {
-        sked_i_branch_close(&w[k].b);
-        sked_i_share_close(&w[k].share);
-    }
-    free(w);
+    sked_i_hands_close(&hands);
     return st;
 }

@@ -1,4 +1,4 @@
-/* The method `gaus`: options, quick starts, and which part takes the problem. */
+/* The method `gaus`: options and quick starts. */
 #include "method/gaus/gaus.h"
 
 #include "backend/backend.h"
@@ -16,9 +16,6 @@
     X(RATE, "rate", REAL, "0.2", 1e-6, 100, NULL, "learning rate")                                         \
     X(KAPPA, "kappa", REAL, "0.15", 1e-6, 10, NULL, "sigma of a start as a share of the op's window")      \
     X(SIGMA, "sigma", REAL, "8", 0.15, 100, NULL, "largest sigma in steps")                                \
-    X(FIXED_SIGMA, "fixed-sigma", BOOL, "false", 0, 0, NULL, "keep sigma as it starts")                    \
-    X(DEPENDENCY, "dependency", ENUM, "shortfall", 0, 0, "shortfall|exact",                                \
-      "violation of an edge: expected shortfall, or the chance that it is broken")                         \
     X(LAGRANGIAN, "lagrangian", ENUM, "ours", 0, 0, "ours|published",                                      \
       "weights of violations: multipliers grow where one stalls; or dual steps and a growing penalty")     \
     X(POLISH, "polish", BOOL, "true", 0, 0, NULL, "annealed moves of ops after legalising")                \
@@ -27,13 +24,12 @@
     X(PATIENCE, "patience", INT, "4", 0, 1e6, NULL, "rounds without progress before it stops")
 SKED_I_OPTIONS(GAUS_OPTIONS);
 
-enum { DEPENDENCY_SHORTFALL, DEPENDENCY_EXACT };
 enum { LAGRANGIAN_OURS, LAGRANGIAN_PUBLISHED };
 enum {
-    forced = 20000,       /* ops up to which fds is worth its time as a start */
-    worth_forking = 2000, /* ops from which an evaluation takes longer than starting threads */
-    worth_a_gpu = 1000,   /* ops from which a step takes longer than its launches */
-    more_steps = 8        /* on a GPU for one on a CPU */
+    forced = 20000,     /* ops up to which fds is worth its time as a start */
+    quickly = 2000,     /* ops up to which it takes a fraction of a second */
+    worth_a_gpu = 1000, /* ops from which a step takes longer than its launches */
+    more_steps = 8      /* on a GPU for one on a CPU */
 };
 
 static sked_i_gaus_settings read_settings(const double *value)
@@ -42,8 +38,6 @@ static sked_i_gaus_settings read_settings(const double *value)
                                        .kappa = value[OPTION_KAPPA],
                                        .sigma_most = value[OPTION_SIGMA],
                                        .sigma_scale = 1,
-                                       .fixed_sigma = value[OPTION_FIXED_SIGMA] != 0,
-                                       .exact = value[OPTION_DEPENDENCY] == DEPENDENCY_EXACT,
                                        .published = value[OPTION_LAGRANGIAN] == LAGRANGIAN_PUBLISHED,
                                        .iterations = (int32_t)value[OPTION_STEPS],
                                        .restarts = (int32_t)value[OPTION_RESTARTS],
@@ -58,36 +52,6 @@ static sked_i_gaus_settings read_settings(const double *value)
                                   .steps = tuning.iterations,
                                   .every = tuning.every,
                                   .tuning = tuning};
-}
-
-int sked_i_gaus_threads(const sked_i_run *run, int jobs)
-{
-    const int threads = run->options->threads;
-    return run->problem->graph->n_ops < worth_forking || jobs >= threads ? 1 : threads / jobs;
-}
-
-int sked_i_gaus_ranks(const sked_i_run *run)
-{
-    return run->options->together ? sked_dist_size() : 1;
-}
-
-int sked_i_gaus_first_item(const sked_i_run *run, int count)
-{
-    return run->options->together ? sked_dist_rank() * count : 0;
-}
-
-static void record(void *data, const sked_i_gaus_iterate *x)
-{
-    sked_i_record_step step = {
-        .step = x->number, .restart = x->restart, .objective = x->objective, .best = x->best};
-    memcpy(step.violation, x->violation, sizeof step.violation);
-    sked_i_recording_keep(data, &step, x->mean, x->deviation);
-}
-
-void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning)
-{
-    tuning->record = run->recording != NULL ? record : NULL;
-    tuning->record_data = run->recording;
 }
 
 sked_status sked_i_gaus_quick_start(sked_i_run *run, const char *method, double share, sked_error *err)
@@ -108,20 +72,8 @@ sked_status sked_i_gaus_quick_start(sked_i_run *run, const char *method, double 
 
 /* ------------------------------------------------------------------ the method */
 
-/* Devices, or times that are not whole: shortest schedules only, in the relaxation's own cells. */
-static bool takes_devices(const sked_problem *p)
-{
-    return p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0 &&
-           (p->devices > 0 || !sked_i_problem_integral(p));
-}
-
 static sked_status check(const sked_problem *p, sked_error *err)
 {
-    if (p->devices > 0)
-        return sked_i_fail(
-            err, SKED_ERR_UNSUPPORTED,
-            "gaus takes devices for objective makespan without an interval only; elsewhere use "
-            "a resource pool of that capacity");
     if (sked_i_problem_integral(p))
         return SKED_OK;
     return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
@@ -139,20 +91,20 @@ static bool forces_pay(const sked_problem *p)
     const sked_graph *g = p->graph;
     if (p->objective == SKED_OBJECTIVE_COST && p->alpha > 0 && sked_i_must_communicate(g, 0))
         return false;
-    return g->n_ops <= worth_forking || g->n_edges < 2 * (int64_t)g->n_ops;
+    return g->n_ops <= quickly || g->n_edges < 2 * (int64_t)g->n_ops;
 }
 
-/* Does list alone meet the bound? Asked in a run of its own. */
+/* Does list alone meet the bound? Asked in a share of the run that is thrown away. */
 static bool list_suffices(const sked_i_run *run)
 {
-    sked_run_options opt;
-    sked_result r = {.size = sizeof r};
-    sked_run_options_init(&opt);
-    opt.seed = run->options->seed;
-    opt.stop = run->limit.stop;
-    opt.time_limit = fmax(0, 0.2 * (run->limit.deadline - sked_clock()));
-    const bool optimal = sked_method_run("list", run->problem, &opt, &r, NULL) == SKED_OK && r.optimal;
-    sked_result_clear(&r);
+    sked_i_share share;
+    sked_error ignored = {0};
+    const sked_i_member list = {.method = "list",
+                                .seconds = fmax(0, 0.2 * (run->limit.deadline - sked_clock()))};
+    const bool optimal = sked_i_share_open(run, &share, &ignored) == SKED_OK &&
+                         sked_i_run_member(&share.run, &list, &ignored) == SKED_OK &&
+                         sked_i_run_best(&share.run) <= sked_i_run_bound(&share.run);
+    sked_i_share_close(&share);
     return optimal;
 }
 
@@ -168,31 +120,16 @@ static bool wants_forces(const sked_i_run *run)
            !list_suffices(run);
 }
 
-/* Schedules to start from, where whole steps count. */
-static sked_status start_whole(sked_i_run *run, sked_error *err)
+static sked_status make_starts(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
     sked_status st = SKED_OK;
     if (run->options->start != NULL && p->ii != SKED_II_AUTO)
         st = sked_i_run_offer_start(run, err);
-    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
-        return st; /* makespan.c has its own */
     if (st == SKED_OK && wants_forces(run))
         st = sked_i_gaus_quick_start(run, "fds", forces_pay(p) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = sked_i_gaus_quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
-    return st;
-}
-
-/* The same where times are real. */
-static sked_status start_real(sked_i_run *run, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    if (run->options->start != NULL)
-        SKED_TRY(sked_i_run_offer_start(run, err));
-    SKED_TRY(sked_i_gaus_quick_start(run, "list", 0.2, err));
-    SKED_TRY(sked_i_gaus_quick_start(run, "heft", 0.2, err));
-cleanup:
     return st;
 }
 
@@ -210,7 +147,7 @@ static void open_part(void *data, int index)
     if (index == 1)
         o->backend->wake();
     else
-        o->status = (takes_devices(o->run->problem) ? start_real : start_whole)(o->run, &o->error);
+        o->status = make_starts(o->run, &o->error);
 }
 
 static sked_status run_quick_starts(sked_i_run *run, const sked_i_backend *backend, sked_error *err)
@@ -220,28 +157,6 @@ static sked_status run_quick_starts(sked_i_run *run, const sked_i_backend *backe
     if (st != SKED_OK || o.status == SKED_OK)
         return st;
     return sked_i_fail(err, o.status, "%s", o.error.message);
-}
-
-static sked_status run_relaxation(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
-{
-    const sked_problem *p = run->problem;
-    if (takes_devices(p))
-        return sked_i_run_over(run) ? SKED_OK : sked_i_gaus_run_devices(run, set, err);
-    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
-        return sked_i_gaus_run_makespan(run, set, err);
-    if (p->ii == 0 && sked_i_run_incumbent(run) != NULL && sked_i_limit_reached(&run->limit))
-        return SKED_OK; /* the model of a million ops takes longer to make than a stop may */
-    return sked_i_gaus_run_horizon(run, set, err);
-}
-
-/* A GPU makes steps so quickly that legalising would keep it waiting: more of them, and more in between. */
-static void use_backend(const sked_i_run *run, const sked_i_backend *backend, sked_i_gaus_tuning *t)
-{
-    const bool beside =
-        takes_devices(run->problem) ? backend->gaus_device_descent->beside : backend->gaus_descent->beside;
-    t->backend = backend;
-    if (beside)
-        sked_i_gaus_lengthen(t, more_steps);
 }
 
 void sked_i_gaus_lengthen(sked_i_gaus_tuning *t, int32_t times)
@@ -267,24 +182,26 @@ sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view,
 static sked_status run_gaus(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
+    const sked_problem *p = run->problem;
     sked_i_gaus_settings set = read_settings(run->setting);
     const sked_i_backend *backend;
-    const bool worth = run->problem->graph->n_ops >= worth_a_gpu;
-    SKED_TRY(sked_i_backend_choose(run->options->backend, worth, &backend, err));
-    if (!takes_devices(run->problem))
-        SKED_TRY(check(run->problem, err));
-    use_backend(run, backend, &set.tuning);
+    SKED_TRY(sked_i_backend_choose(run->options->backend, p->graph->n_ops >= worth_a_gpu, &backend, err));
+    SKED_TRY(check(p, err));
+    set.tuning.backend = backend;
+    if (backend->gaus_descent->beside) /* steps are so quick that legalising would keep it waiting */
+        sked_i_gaus_lengthen(&set.tuning, more_steps);
     SKED_TRY(run_quick_starts(run, backend, err));
-    SKED_TRY(run_relaxation(run, &set, err));
+    if (p->ii == 0 && sked_i_run_incumbent(run) != NULL && sked_i_limit_reached(&run->limit))
+        return SKED_OK; /* the model of a million ops takes longer to make than a stop may */
+    SKED_TRY(sked_i_gaus_run_horizon(run, &set, err));
 cleanup:
     return st;
 }
 
 const sked_i_method sked_i_method_gaus = {
     .info = {"gaus", "differentiable scheduling: Gaussian start times, descent, legaliser, polish",
-             SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
-                 SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_RECORD | SKED_CAN_MAKESPAN |
-                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_MACHINES | SKED_CAN_CUDA,
+             SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON | SKED_CAN_START | SKED_CAN_FIX |
+                 SKED_CAN_ANYTIME | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_CUDA,
              options, n_options},
     .run = run_gaus,
 };

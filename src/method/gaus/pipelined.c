@@ -1,6 +1,6 @@
 /*
  * Initiation interval and horizon of problems in time steps. With an interval, iterative modulo scheduling
- * finds a first schedule; objective makespan then asks the relaxation for one step less, again and again.
+ * finds a first schedule.
  */
 #include "method/gaus/gaus.h"
 
@@ -149,98 +149,62 @@ cleanup:
     return st;
 }
 
-/* ------------------------------------------------------------------ shorter pipelined schedules */
-
-/* Tries the legaliser, then the descent, from the schedule (k = 0) and from each kind of start. */
-static sked_status try_starts(sked_i_run *run, const sked_i_gaus_settings *set, sked_i_gaus_legaliser *l,
-                              const double *start, double *mu, sked_i_gaus_incumbent *best, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const sked_i_gaus_model *m = l->m;
-    sked_i_gaus_tuning tuning = set->tuning;
-    sked_i_rng rng;
-    int64_t evaluations = 0;
-    int one = 1;
-    tuning.goal = 0; /* any schedule within the horizon */
-    tuning.threads = sked_i_gaus_threads(run, 1);
-    SKED_TRY(sked_i_gaus_fit(run, &m->view, &tuning, &one, err));
-    sked_i_rng_seed(&rng, run->options->seed, (uint64_t)m->steps);
-    for (int k = 0; k <= set->starts && best->value == INFINITY && !sked_i_limit_reached(&run->limit); k++) {
-        /* Kind 0 is a list: the schedule. */
-        sked_i_gaus_place_means(m, k, k == SKED_I_GAUS_START_LIST ? start : NULL, &rng, mu);
-        if (sked_i_gaus_legalise(l, mu, &run->limit))
-            sked_i_gaus_keep(best, l->state);
-        else
-            SKED_TRY(sked_i_gaus_descend(l, &tuning, &run->limit, mu, best, &evaluations, err));
-    }
-cleanup:
-    sked_i_run_evaluated(run, evaluations);
-    return st;
-}
-
-/* Any schedule within the model, from that of `found` (changed where *fits) and the starts. */
-static sked_status fit(sked_i_run *run, const sked_i_gaus_settings *set, const sked_i_gaus_model *m,
-                       interval *found, bool *fits, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_gaus_legaliser *l = NULL;
-    sked_i_gaus_incumbent best = {0};
-    double *mu = NULL;
-    *fits = false;
-    SKED_NEW(mu, m->n);
-    SKED_TRY(sked_i_gaus_incumbent_create(m->n, false, &best, err));
-    SKED_TRY(sked_i_gaus_legaliser_create(m, &l, err));
-    SKED_TRY(try_starts(run, set, l, found->start, mu, &best, err));
-    *fits = best.value < INFINITY;
-    if (*fits)
-        memcpy(found->start, best.start, (size_t)m->n * sizeof *found->start);
-cleanup:
-    sked_i_gaus_legaliser_destroy(l);
-    sked_i_gaus_incumbent_free(&best);
-    free(mu);
-    return st;
-}
-
-/* Pipelined latency: fits at one step less, again and again, from the schedule found. */
-static sked_status shorten_pipelined(sked_i_run *run, const sked_i_gaus_settings *set, interval *found,
-                                     sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_gaus_model *m = NULL;
-    bool shorter = found->length > 0;
-    const int64_t first = found->length;
-    while (shorter && !sked_i_run_over(run)) {
-        const double begin = sked_clock();
-        const int64_t before = sked_i_run_evaluations(run);
-        SKED_TRY(sked_i_gaus_model_create(run->problem, found->ii, found->length - 1, &m, err));
-        if (m == NULL)
-            break; /* the windows prove that nothing is shorter */
-        SKED_TRY(fit(run, set, m, found, &shorter, err));
-        sked_i_run_tally(run, "descent", 1, sked_clock() - begin, sked_i_run_evaluations(run) - before,
-                         shorter);
-        found->length -= shorter;
-        if (shorter)
-            SKED_TRY(offer(run, found, err));
-        sked_i_gaus_model_destroy(m);
-        m = NULL;
-    }
-    sked_i_run_note(run, "interval %lld; modulo scheduling %lld steps, with the gradient %lld",
-                    (long long)found->ii, (long long)first, (long long)found->length);
-cleanup:
-    sked_i_gaus_model_destroy(m);
-    return st;
-}
-
 /* ------------------------------------------------------------------ the whole */
+
+/* The model stays for the next turn of gaus in the same run. */
+typedef struct kept {
+    sked_i_relaxation *model; /* of this interval and latest step; NULL: none yet */
+    int64_t ii, latest;
+} kept;
+
+static void destroy_kept(void *state)
+{
+    kept *k = state;
+    sked_i_relaxation_destroy(k->model);
+    free(k);
+}
+
+static sked_status kept_of(sked_i_run *run, kept **out, sked_error *err)
+{
+    *out = sked_i_run_state(run);
+    if (*out != NULL)
+        return SKED_OK;
+    if ((*out = sked_i_alloc_zero(1, sizeof **out)) == NULL)
+        return sked_i_no_memory(err);
+    const sked_status st = sked_i_run_keep(run, *out, destroy_kept, err);
+    if (st != SKED_OK)
+        destroy_kept(*out);
+    return st;
+}
+
+/*
+ * The model of this interval (0: not pipelined) and latest step, from an earlier turn where it is the same.
+ * *out NULL with OK: the windows prove that nothing fits.
+ */
+static sked_status model_of(sked_i_run *run, int64_t ii, int64_t latest, const sked_i_relaxation **out,
+                            sked_error *err)
+{
+    kept *k = NULL;
+    sked_status st = kept_of(run, &k, err);
+    if (st == SKED_OK && (k->model == NULL || k->ii != ii || k->latest != latest)) {
+        sked_i_relaxation_destroy(k->model);
+        k->model = NULL;
+        st = sked_i_relaxation_create(run->problem, ii, latest, &k->model, err);
+        k->ii = ii;
+        k->latest = latest;
+    }
+    *out = st == SKED_OK ? k->model : NULL;
+    return st;
+}
 
 static sked_status run_model(sked_i_run *run, const sked_i_gaus_settings *set, interval *found,
                              sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_gaus_model *m = NULL;
+    const sked_i_relaxation *m = NULL;
     int64_t steps;
     SKED_TRY(settle(run, found, &steps, err));
-    SKED_TRY(sked_i_gaus_steps_model(run, found->ii, steps, &m, err));
+    SKED_TRY(model_of(run, found->ii, steps, &m, err));
     if (m == NULL)
         SKED_TRY(sked_i_fail(err, SKED_ERR_INFEASIBLE,
                              "the windows of starts at interval %lld and %lld steps prove that nothing fits",
@@ -249,10 +213,7 @@ static sked_status run_model(sked_i_run *run, const sked_i_gaus_settings *set, i
         SKED_TRY(offer(run, found, err));
     if (sked_i_run_over(run))
         goto cleanup; /* the first schedule meets the bound, or the time is up */
-    if (run->problem->objective == SKED_OBJECTIVE_MAKESPAN)
-        SKED_TRY(shorten_pipelined(run, set, found, err));
-    else
-        SKED_TRY(sked_i_gaus_run_steps(run, set, m, err));
+    SKED_TRY(sked_i_gaus_run_rounds(run, set, m, err));
 cleanup:
     return st;
 }

@@ -1,86 +1,30 @@
-/* Rounds of items: start, descent, polish. What differs between the relaxations stands in their tables. */
+/* Rounds of items, made by hands: what they found is compared in the order of the items. */
 #include "base/logging.h"
-#include "base/thread.h"
 #include "method/gaus/gaus.h"
+
+#include "backend/backend.h"
 
 #include <assert.h>
 
-/* ------------------------------------------------------------------ one item */
-
-/* `part` of an item's share of what is left of the round: the items of one worker share it evenly. */
-static sked_i_limit slice(const sked_i_gaus_rounds *r, int index, double part)
-{
-    sked_i_limit limit = r->run->limit;
-    const double now = sked_clock();
-    const int left = (r->count - index + r->threads - 1) / r->threads;
-    if (isfinite(r->deadline) && limit.paced)
-        limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
-    return limit;
-}
-
-/* Runs one phase and notes what it took. */
-static sked_status run_phase(sked_i_gaus_task *t, sked_status (*phase)(sked_i_gaus_task *t, sked_error *err),
-                             sked_i_gaus_effort *effort, sked_error *err)
-{
-    const double begin = sked_clock();
-    const int64_t before = t->worker->evaluations;
-    const sked_status st = phase(t, err);
-    effort->calls++;
-    effort->seconds += sked_clock() - begin;
-    effort->evaluations += t->worker->evaluations - before;
-    return st;
-}
-
-static sked_status run_item(const sked_i_gaus_rounds *r, sked_i_gaus_worker *w, int index, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const sked_i_gaus_relaxation *x = r->relaxation;
-    sked_i_gaus_item *it = &r->items[index];
-    sked_i_gaus_task t = {.rounds = r, .worker = w, .item = it, .tuning = r->tuning};
-    const double begin = sked_clock();
-    sked_i_rng_seed(&t.rng, r->run->options->seed, (uint64_t)r->round * 1000003u + (uint64_t)index);
-    it->best.value = INFINITY;
-    it->best.curve = &w->curve;
-    it->best.evaluations = &w->evaluations;
-    t.tuning.threads = sked_i_gaus_threads(r->run, r->count);
-    t.tuning.steps = &w->steps;
-    if (r->round == 0 && index == 0)
-        sked_i_gaus_watch(r->run, &t.tuning);
-    x->begin(&t);
-    if (it->descend) {
-        t.limit = slice(r, index, it->sweeps > 0 ? x->descent_share : 1);
-        SKED_TRY(run_phase(&t, x->descend, &w->descent, err));
-    }
-    it->seconds = sked_clock() - begin;
-    it->gradient = it->best.value;
-    if (it->sweeps > 0) {
-        t.limit = slice(r, index, 1);
-        SKED_TRY(run_phase(&t, x->polish, &w->polish, err));
-    }
-    assert(it->best.value <= it->gradient);
-cleanup:
-    return st;
-}
-
-static void work(void *data, int index)
-{
-    const sked_i_gaus_rounds *r = data;
-    sked_i_gaus_worker *w = &r->workers[index];
-    for (int k = index; k < r->count && w->status == SKED_OK; k += r->threads)
-        w->status = run_item(r, w, k, &w->error);
-}
+enum {
+    at_leisure = 8,  /* times as many steps where the time is known that they may take */
+    ops_a_round = 10 /* pushes: ops for one more round without progress, where the time is the user's limit */
+};
 
 /* ------------------------------------------------------------------ one round */
 
-sked_status sked_i_gaus_rounds_offer(sked_i_gaus_rounds *r, sked_error *err)
+static sked_status work(sked_i_hand *hand, sked_error *err)
 {
-    const sked_schedule s = {.ops = r->n,
-                             .devices = r->run->problem->devices,
-                             .ii = r->period,
-                             .start = r->best.start,
-                             .device = r->run->problem->devices > 0 ? r->best.device : NULL};
-    if (r->relaxation->offers != NULL && !r->relaxation->offers(r))
-        return SKED_OK;
+    const sked_i_gaus_rounds *r = hand->hands->owner;
+    sked_status st = SKED_OK;
+    for (int k = hand->index; k < r->count && st == SKED_OK; k += r->threads)
+        st = sked_i_gaus_run_item(r, (sked_i_gaus_worker *)hand, k, err);
+    return st;
+}
+
+sked_status sked_i_gaus_offer_best(sked_i_gaus_rounds *r, sked_error *err)
+{
+    const sked_schedule s = {.ops = r->model->n, .ii = r->model->period, .start = r->best.start};
     return sked_i_run_offer(r->run, &s, err);
 }
 
@@ -91,24 +35,21 @@ static void tell_effort(sked_i_run *run, const char *name, sked_i_gaus_effort *e
     *effort = (sked_i_gaus_effort){0};
 }
 
-static sked_status collect_workers(sked_i_gaus_rounds *r, sked_error *err)
+/* Tells the run what the workers did; of failed ones, too. */
+static void collect_workers(sked_i_gaus_rounds *r)
 {
-    sked_status st = SKED_OK;
     for (int k = 0; k < r->threads; k++) {
-        sked_i_gaus_worker *w = &r->workers[k];
+        sked_i_gaus_worker *w = sked_i_gaus_worker_at(r, k);
         sked_i_run_evaluated(r->run, w->evaluations);
         w->evaluations = 0;
         tell_effort(r->run, "descent", &w->descent);
-        tell_effort(r->run, "descent on the means", &w->means);
+        tell_effort(r->run, "descent on the means", &w->means_alone);
         if (w->steps > 0)
             sked_i_run_tally(r->run, "gradient step", w->steps, 0, 0, 0);
         w->steps = 0;
-        tell_effort(r->run, r->relaxation->polish_name, &w->polish);
+        tell_effort(r->run, "polish", &w->polish);
         tell_effort(r->run, "moves of regions", &w->regions);
-        if (st == SKED_OK && w->status != SKED_OK)
-            st = sked_i_fail(err, w->status, "%s", w->error.message);
     }
-    return st;
 }
 
 /* The first of the best items that beat the incumbent, or NULL. */
@@ -134,12 +75,14 @@ static sked_status run_round(sked_i_gaus_rounds *r, bool *better, sked_error *er
     sked_status st = SKED_OK;
     *better = false;
     for (int k = 0; k < r->threads; k++) {
-        r->workers[k].curve.begin = r->run->limit.begin;
-        r->workers[k].curve.before = sked_i_run_evaluations(r->run);
-        r->workers[k].curve.count = 0;
+        sked_i_value_curve *curve = &sked_i_gaus_worker_at(r, k)->curve;
+        curve->begin = r->run->limit.begin;
+        curve->before = sked_i_run_evaluations(r->run);
+        curve->count = 0;
     }
-    SKED_TRY(sked_i_parallel(r->threads, work, r, err));
-    SKED_TRY(collect_workers(r, err));
+    st = sked_i_hands_work(&r->hands, r->threads, work, err);
+    collect_workers(r);
+    SKED_TRY(st);
     const sked_i_gaus_item *it = best_item(r);
     if (it == NULL)
         return SKED_OK;
@@ -147,13 +90,12 @@ static sked_status run_round(sked_i_gaus_rounds *r, bool *better, sked_error *er
     const double gradient = fmin(r->best.value, it->gradient);
     sked_i_run_tally(r->run, "descent", 0, 0, 0, sked_i_gaus_gain(r->best.value, gradient));
     if (it->sweeps > 0)
-        sked_i_run_tally(r->run, r->relaxation->polish_name, 0, 0, 0,
-                         sked_i_gaus_gain(gradient, it->best.value));
+        sked_i_run_tally(r->run, "polish", 0, 0, 0, sked_i_gaus_gain(gradient, it->best.value));
     r->best_start = it->from_best ? r->best_start : it->start;
-    sked_i_gaus_incumbent_copy(&r->best, &it->best, r->n);
-    SKED_TRY(sked_i_gaus_rounds_offer(r, err));
+    sked_i_gaus_incumbent_copy(&r->best, &it->best, r->model->n);
+    SKED_TRY(sked_i_gaus_offer_best(r, err));
     for (int k = 0; k < r->threads; k++)
-        sked_i_run_merge_curve(r->run, &r->workers[k].curve);
+        sked_i_run_merge_curve(r->run, &sked_i_gaus_worker_at(r, k)->curve);
 cleanup:
     return st;
 }
@@ -164,39 +106,54 @@ static sked_status exchange(sked_i_gaus_rounds *r, bool *better, sked_error *err
     const double before = sked_i_run_best(r->run);
     const sked_status st = sked_i_run_exchange(r->run, err);
     if (st == SKED_OK && sked_i_run_best(r->run) < before)
-        *better = r->relaxation->adopt(r, sked_i_run_incumbent(r->run)) || *better;
+        *better = sked_i_gaus_adopt(r, sked_i_run_incumbent(r->run)) || *better;
     return st;
 }
 
 /* ------------------------------------------------------------------ all rounds */
 
+static sked_status open_worker(sked_i_hand *hand, sked_error *err)
+{
+    const sked_i_gaus_rounds *r = hand->hands->owner;
+    sked_i_gaus_worker *w = (sked_i_gaus_worker *)hand;
+    sked_status st = SKED_OK;
+    SKED_NEW(w->mu, r->model->n);
+    SKED_NEW(w->means, r->model->n);
+    SKED_TRY(sked_i_gaus_legaliser_create(r->model, &w->legaliser, err));
+cleanup:
+    return st;
+}
+
+static void close_worker(sked_i_hand *hand)
+{
+    sked_i_gaus_worker *w = (sked_i_gaus_worker *)hand;
+    sked_i_gaus_legaliser_destroy(w->legaliser);
+    free(w->mu);
+    free(w->means);
+    sked_i_value_curve_free(&w->curve);
+}
+
 static sked_status open_rounds(sked_i_gaus_rounds *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     assert(r->threads >= 1 && r->most >= r->threads);
-    r->n = r->run->problem->graph->n_ops;
-    r->first = r->gradient = INFINITY;
-    SKED_TRY(sked_i_gaus_incumbent_create(r->n, r->with_devices, &r->best, err));
-    SKED_NEW0(r->workers, r->threads);
+    r->gradient = INFINITY;
+    SKED_TRY(sked_i_gaus_incumbent_create(r->model->n, &r->best, err));
+    SKED_TRY(sked_i_hands_fill(&r->hands, r->threads, err));
     SKED_NEW0(r->items, r->most);
-    for (int k = 0; k < r->threads; k++)
-        SKED_TRY(r->relaxation->create_tools(r, &r->workers[k].tools, err));
     for (int k = 0; k < r->most; k++)
-        SKED_TRY(sked_i_gaus_incumbent_create(r->n, r->with_devices, &r->items[k].best, err));
+        SKED_TRY(sked_i_gaus_incumbent_create(r->model->n, &r->items[k].best, err));
 cleanup:
     return st;
 }
 
 static void close_rounds(sked_i_gaus_rounds *r)
 {
-    for (int k = 0; r->workers != NULL && k < r->threads; k++) {
-        r->relaxation->destroy_tools(r->workers[k].tools);
-        sked_i_value_curve_free(&r->workers[k].curve);
-    }
+    sked_i_hands_close(&r->hands);
     for (int k = 0; r->items != NULL && k < r->most; k++)
         sked_i_gaus_incumbent_free(&r->items[k].best);
-    free(r->workers);
     free(r->items);
+    free(r->near);
     sked_i_gaus_incumbent_free(&r->best);
 }
 
@@ -213,7 +170,7 @@ static const char *reason_to_stop(const sked_i_gaus_rounds *r, int stale)
     return stale > r->set->patience + r->more_patience ? "rounds without progress" : NULL;
 }
 
-static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
+static sked_status run_all(sked_i_gaus_rounds *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     const char *why;
@@ -221,7 +178,7 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
     for (; (why = reason_to_stop(r, stale)) == NULL; r->round++) {
         const double now = sked_clock(), left = r->run->limit.deadline - now;
         bool better;
-        r->relaxation->plan(r);
+        sked_i_gaus_plan(r);
         assert(r->count >= 1 && r->count <= r->most);
         r->deadline = now + left * r->share;
         st = run_round(r, &better, err);
@@ -235,20 +192,43 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
         stale = better ? 0 : stale + 1;
         SKED_LOG(2, "gaus", "round %d: %d items, best %g%s", r->round, r->count, r->best.value,
                  better ? " (better)" : "");
-        sked_i_run_progress(r->run, r->relaxation->phase);
+        sked_i_run_progress(r->run, "gradient and polish");
     }
-    r->relaxation->explain(r, why);
+    sked_i_gaus_explain(r, why);
 cleanup:
     return st;
 }
 
-sked_status sked_i_gaus_rounds_run(sked_i_gaus_rounds *r, sked_error *err)
+sked_status sked_i_gaus_run_rounds(sked_i_run *run, const sked_i_gaus_settings *set,
+                                   const sked_i_relaxation *m, sked_error *err)
 {
-    sked_status st = open_rounds(r, err);
-    if (st == SKED_OK)
-        st = r->relaxation->prepare(r, err);
-    if (st == SKED_OK && (r->best.value < INFINITY || !r->relaxation->needs_incumbent))
-        st = run_rounds(r, err);
-    close_rounds(r);
+    int threads = run->options->threads;
+    sked_i_gaus_tuning tuning = set->tuning;
+    sked_status st = sked_i_gaus_fit(run, &m->view, &tuning, &threads, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_gaus_rounds r = {.run = run,
+                            .set = set,
+                            .model = m,
+                            .tuning = tuning,
+                            .starts = set->starts,
+                            .threads = threads,
+                            .most = set->starts > 2 * threads ? set->starts : 2 * threads};
+    const bool timed = run->limit.paced && isfinite(run->limit.deadline);
+    r.hands = (sked_i_hands){.run = run,
+                             .size = sizeof(sked_i_gaus_worker),
+                             .open = open_worker,
+                             .close = close_worker,
+                             .owner = &r};
+    r.tuning.goal = sked_i_run_bound(run);
+    if (sked_i_gaus_pushable(m) && set->polish && timed)
+        r.more_patience = m->n / ops_a_round;
+    if (tuning.backend->gaus_descent->beside && timed)
+        sked_i_gaus_lengthen(&r.tuning, at_leisure); /* the time limit cuts them down to what it allows */
+    SKED_TRY(open_rounds(&r, err));
+    SKED_TRY(sked_i_gaus_prepare(&r, err));
+    SKED_TRY(run_all(&r, err));
+cleanup:
+    close_rounds(&r);
     return st;
 }

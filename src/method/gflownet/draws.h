@@ -1,12 +1,11 @@
 /*
- * The draws of one run of sked_sampler_sample: the schedules they become (draws.c), and how a device of its
- * own makes them (draws_device.c). sample.c decides what is drawn.
+ * The draws of one run of sked_sampler_sample: the schedules they become (draws.c), and how a GPU
+ * makes them (draws_gpu.c). sample.c decides what is drawn.
  */
 #ifndef SKED_METHOD_GFLOWNET_DRAWS_H
 #define SKED_METHOD_GFLOWNET_DRAWS_H
-#include "backend/gflownet.h"
-#include "backend/stepwise.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/gpu.h"
 #include "method/gflownet/network/sampler.h"
 #include "schedule/schedule.h"
 
@@ -16,10 +15,8 @@ typedef struct sked_i_drawing {
     const sked_problem *problem;
     const sked_sample_options *opt;
     const sked_i_limit *limit;
-    const sked_i_once_backend *backend; /* NULL: the CPU */
-    sked_i_once_device *device;
-    const sked_i_stepwise_backend *stepwise; /* the same of a stepwise model */
-    sked_i_stepwise_device *stepwise_device;
+    const sked_i_gpu_policy *policy; /* where there is a GPU model */
+    sked_i_gpu_model *gpu;           /* NULL: the CPU */
     sked_i_costs costs;
     sked_samples *out;
     double zeta, square; /* sums over the draws of one part */
@@ -64,11 +61,10 @@ int sked_i_drawing_rungs(const sked_i_drawing *d, const sked_i_instance *x, int3
                          sked_i_rung *out);
 /* What the first `count` draws, those of a part, say of log Z. */
 void sked_i_drawing_spread(sked_i_drawing *d, int32_t count);
-/* The device of the chosen backend, with the model there; none where the CPU is chosen. */
+/* The GPU of the chosen backend, with the model there; none where the CPU is chosen. */
 SKED_MUST_CHECK sked_status sked_i_drawing_open(sked_i_drawing *d, sked_error *err);
 void sked_i_drawing_close(sked_i_drawing *d);
 /* The draws of a machine, all temperatures side by side; large numbers of draws piece by piece. */
-SKED_MUST_CHECK sked_status sked_i_drawing_on_device(sked_i_drawing *d, const sked_i_instance *x,
-                                                     int32_t first, int32_t end, int32_t total,
-                                                     sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_drawing_on_gpu(sked_i_drawing *d, const sked_i_instance *x, int32_t first,
+                                                  int32_t end, int32_t total, sked_error *err);
 #endif

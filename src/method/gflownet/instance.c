@@ -290,6 +290,25 @@ static sked_status check(const sked_i_instance *x, sked_error *err)
     return SKED_OK;
 }
 
+sked_status sked_i_instance_check_stepwise(const sked_i_instance *x, const sked_i_layout *layout,
+                                           sked_error *err)
+{
+    /* Lists of attention take 8 bytes for every pair of ops, each walker 4 a layer: 32 MB and 16 MB here. */
+    enum { most_ops = 2000 };
+    if (x->devices > layout->sizes.slots)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "this stepwise model takes up to %d devices, not %d (slots, fixed when it was made)",
+            (int)layout->sizes.slots, (int)x->devices);
+    if (x->transfers || x->groups > 1)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "a stepwise model takes equal devices without transfer cost");
+    if (x->n > most_ops)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a stepwise model takes up to %d ops; the graph has %d",
+                           (int)most_ops, (int)x->n);
+    return SKED_OK;
+}
+
 sked_status sked_i_instance_on(const sked_graph *g, sked_i_platform *platform, const sked_i_limit *limit,
                                sked_i_instance **out, sked_error *err)
 {

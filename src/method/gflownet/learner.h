@@ -28,8 +28,8 @@
  *
  * Same model, settings and lessons: the same bytes, whatever threads and prefetch are.
  *
- * A kind of another backend is a row of the table in learner.c and a file learner_NAME.c here, which turns
- * lessons into plain arrays for kernels of src/backend; nothing there includes this folder.
+ * learner_cpu.c, learner_gpu.c: the second turns lessons into plain arrays for kernels of src/backend;
+ * nothing there includes this folder.
  */
 #ifndef SKED_METHOD_GFLOWNET_LEARNER_H
 #define SKED_METHOD_GFLOWNET_LEARNER_H
@@ -68,9 +68,7 @@ typedef struct sked_i_sampler_learner {
 } sked_i_sampler_learner;
 
 struct sked_i_sampler_learner_kind {
-    const char *backend; /* name of the backend it computes on */
     bool spares; /* it uses settings.spare. Else lessons are made by other threads, while this one computes */
-    bool (*serves)(const sked_i_layout *layout);
     /* Measured: it is quicker than the CPU's. NULL: it is not asked. */
     bool (*worth)(const sked_i_layout *layout, const sked_i_sampler_learner_settings *how);
     /*
@@ -105,12 +103,11 @@ struct sked_i_sampler_learner_kind {
     /* Parameters, moments and steps into the model. */
     sked_status (*fetch)(sked_i_sampler_learner *l, sked_error *err);
 };
-extern const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu, sked_i_sampler_learner_cuda,
-    sked_i_sampler_learner_stepwise;
+extern const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu, sked_i_sampler_learner_gpu;
 
 /*
  * The kind for what a user says: NULL or "auto", "cpu", "cuda" (sked_i_backend_choose). UNSUPPORTED where the
- * backend has none for this policy.
+ * GPU has no kernels for a model of this kind (sked_i_gpu_check); auto takes the CPU then.
  */
 SKED_MUST_CHECK sked_status sked_i_sampler_learner_choose(const char *backend, const sked_i_layout *layout,
                                                           const sked_i_sampler_learner_settings *how,

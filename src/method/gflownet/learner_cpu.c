@@ -49,12 +49,6 @@ typedef struct cpu_learner {
     float *gradient; /* [total] */
 } cpu_learner;
 
-static bool serves(const sked_i_layout *layout)
-{
-    (void)layout;
-    return true;
-}
-
 static void close_desk(desk *d)
 {
     sked_error unused = {0};
@@ -500,9 +494,7 @@ static sked_status fetch(sked_i_sampler_learner *generic, sked_error *err)
 }
 
 const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu = {
-    .backend = "cpu",
     .spares = true,
-    .serves = serves,
     .create = create,
     .destroy = destroy,
     .start = start,

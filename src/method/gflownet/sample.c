@@ -119,8 +119,8 @@ static sked_status draw_machine(sked_i_drawing *d, sked_i_instance *x, int32_t f
     sked_i_rung rungs[sked_i_most_rungs];
     const int parts = sked_i_drawing_rungs(d, x, first, end, rungs);
     sked_i_policy_f32 *policy = NULL;
-    if ((d->device != NULL || d->stepwise_device != NULL) && x->n > 0)
-        return sked_i_drawing_on_device(d, x, first, end, total, err);
+    if (d->gpu != NULL && x->n > 0)
+        return sked_i_drawing_on_gpu(d, x, first, end, total, err);
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
     for (int k = 0; k < parts && !d->stopped; k++) {
         if (rungs[k].until == d->out->count)

@@ -12,6 +12,7 @@
 #include "method/gflownet/learner.h"
 #include "method/gflownet/ranks.h"
 #include "method/gflownet/sample.h"
+#include "method/inner.h"
 
 #include <string.h>
 
@@ -69,12 +70,6 @@ enum {
     OPTION_RULE
 };
 
-const sked_option *sked_i_train_options(int *count)
-{
-    *count = n_options;
-    return options;
-}
-
 /* A graph that is looked at but not trained on, and what others reach there. */
 typedef struct held_out {
     sked_graph *graph;
@@ -106,7 +101,7 @@ static sked_status baseline(const trainer *t, const sked_graph *g, const char *m
 {
     sked_problem p;
     sked_run_options run;
-    sked_result result = {.size = sizeof result};
+    sked_schedule *found = NULL;
     sked_metrics m = {.size = sizeof m};
     sked_problem_init(&p, g);
     p.devices = t->opt->devices;
@@ -114,12 +109,12 @@ static sked_status baseline(const trainer *t, const sked_graph *g, const char *m
     run.time_limit = INFINITY;
     run.iterations = 50;
     run.stop = t->opt->stop;
-    sked_status st = sked_method_run(method, &p, &run, &result, err);
+    sked_status st = sked_i_inner_run(method, &p, &run, &found, err);
     if (st == SKED_OK)
-        st = sked_schedule_measure(&p, result.schedule[0], &m, err);
+        st = sked_schedule_measure(&p, found, &m, err);
     if (st == SKED_OK)
         *speedup = m.speedup;
-    sked_result_clear(&result);
+    sked_schedule_destroy(found);
     return st;
 }
 

@@ -1,5 +1,5 @@
 /* From the least initiation interval upward: iterative modulo scheduling until an interval takes all ops. */
-#include "method/modulo/modulo.h"
+#include "method/modulo/modulo_method.h"
 
 #include "base/logging.h"
 

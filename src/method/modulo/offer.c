@@ -1,5 +1,5 @@
 /* The loop of a run, and from starts in whole numbers to offers and bounds of the run. */
-#include "method/modulo/modulo.h"
+#include "method/modulo/modulo_method.h"
 
 static void destroy_loop(void *state)
 {

@@ -2,7 +2,7 @@
  * Techniques in turn. Effort is counted, not timed, so that a run with an iteration limit is the same every
  * time: one decode is one unit, one conflict of the learner thirty.
  */
-#include "engine/clause/learner.h"
+#include "engine/clause/clause_learner.h"
 #include "engine/population/population.h"
 #include "method/search/search.h"
 

@@ -2,9 +2,9 @@
 #include "method/search/search.h"
 #include "form/shop.h"
 
-#include "method/search/disjunctive.h"
-#include "method/search/memory_limits.h"
-#include "method/search/transfer.h"
+#include "method/search/limits_annealing.h"
+#include "method/search/sequence_annealing.h"
+#include "method/search/shop_search.h"
 #include "schedule/equal.h"
 
 enum { small = 40 }; /* ops: up to here learning proves the optimum of shop problems too */
@@ -21,7 +21,7 @@ typedef struct cumulative {
 
 void sked_i_search_see(sked_i_client *client, int32_t cost, const int32_t *start)
 {
-    sked_i_search_worker *w = (sked_i_search_worker *)client;
+    sked_i_search_worker *w = (sked_i_search_worker *)sked_i_crew_worker_of(client);
     w->base.least = cost < w->base.least ? cost : w->base.least;
     if (cost > w->problem->horizon || (w->decode.forward->fixed != NULL && w->decode.forward->late > 0))
         return;
@@ -80,7 +80,7 @@ static void work(sked_i_crew_worker *base)
     if (w->portfolio == NULL)
         w->portfolio = sked_i_portfolio_create(w);
     if (w->portfolio == NULL || !sked_i_portfolio_run(w->portfolio))
-        sked_i_crew_fail(base, sked_i_no_memory(&base->error));
+        sked_i_crew_fail(base, sked_i_no_memory(&base->hand.error));
 }
 
 static const sked_i_crew_kind cumulative_kind = {

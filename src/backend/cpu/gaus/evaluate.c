@@ -206,6 +206,17 @@ static void integrate(sked_i_gaus_evaluator *s)
 
 /* ------------------------------------------------------------------ value, and prices of cells */
 
+/* Adds what the violations cost to value->total; coefficient gets dL/dV of every family. */
+static void add_violations(const double *multiplier, const double *penalty, sked_i_gaus_value *value,
+                           double *coefficient)
+{
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        const double v = value->violation[f];
+        value->total += multiplier[f] * v + 0.5 * penalty[f] * v * v;
+        coefficient[f] = multiplier[f] + penalty[f] * v;
+    }
+}
+
 static void sum_value(sked_i_gaus_evaluator *s, sked_i_gaus_value *value)
 {
     const sked_i_gaus_terms *t = s->terms;
@@ -223,7 +234,7 @@ static void sum_value(sked_i_gaus_evaluator *s, sked_i_gaus_value *value)
             value->violation[SKED_I_GAUS_CAPACITY] += sked_i_gaus_overuse(row, s->cells, t->capacity[p]);
     }
     value->total = value->peak + t->alpha * value->communication;
-    sked_i_gaus_add_violations(t->multiplier, t->penalty, value, s->coefficient);
+    add_violations(t->multiplier, t->penalty, value, s->coefficient);
 }
 
 static void price_cells(sked_i_gaus_evaluator *s)

@@ -1,12 +1,12 @@
 /*
- * The terms of the relaxation on the CPU, one file and one pair of functions each: expectation forward,
- * gradient backward (added to what is there). All work on windows: op i has cells low[i] .. low[i] + len - 1,
- * F_i is 0 before them and 1 after.
+ * The terms of the relaxation on the CPU, one pair of functions each: expectation forward, gradient backward
+ * (added to what is there). lives.c has memory, terms.c the others. All work on windows: op i has cells
+ * low[i] .. low[i] + len - 1, F_i is 0 before them and 1 after.
  */
 #ifndef SKED_BACKEND_CPU_GAUS_TERMS_H
 #define SKED_BACKEND_CPU_GAUS_TERMS_H
 #include "backend/cpu/gaus/normal.h"
-#include "backend/gaus.h"
+#include "backend/gaussian.h"
 
 #include <assert.h>
 #include <math.h>
@@ -66,16 +66,6 @@ static inline sked_i_gaus_window sked_i_gaus_window_of(const sked_i_gaus_evaluat
                                 .mu = s->mu[i],
                                 .sigma = s->sigma[i]};
 }
-/* F at step d. */
-static inline double sked_i_gaus_window_cdf(const sked_i_gaus_window *w, int32_t d)
-{
-    return d < w->low ? 0 : d - w->low < w->len ? w->cdf[d - w->low] : 1;
-}
-/* -dF/dmu at step d. */
-static inline double sked_i_gaus_window_slope(const sked_i_gaus_window *w, int32_t d)
-{
-    return d < w->low || d - w->low >= w->len ? 0 : w->slope[d - w->low];
-}
 /* (d + 0.5 - mu) / sigma. */
 static inline double sked_i_gaus_window_z(const sked_i_gaus_window *w, int32_t d)
 {
@@ -96,50 +86,28 @@ static inline double sked_i_gaus_price(const sked_i_gaus_evaluator *s, const dou
     return s->view->period > 0 ? row[(d + s->lead) % s->view->period] : row[d];
 }
 
-/* window.c: F and slope of op i into its cells. */
+/* F and slope of op i into its cells. */
 void sked_i_gaus_window_fill(sked_i_gaus_evaluator *s, int32_t i);
-/* resource.c: E[load(d)] = sum amount * (F_i(d) - F_i(d - duration)). */
+/* E[load(d)] = sum amount * (F_i(d) - F_i(d - duration)). */
 void sked_i_gaus_resource(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_resource_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
-/* memory.c: E[Mem(d)] = sum memory * F_i(d) * (1 - prod over consumers j of F_j(d - shift)). */
+/* E[Mem(d)] = sum memory * F_i(d) * (1 - prod over consumers j of F_j(d - shift)). */
 void sked_i_gaus_memory(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_memory_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
-/* communication.c: E = sum over edges of bytes * (mu_to - mu_from + shift). */
+/* E = sum over edges of bytes * (mu_to - mu_from + shift). */
 void sked_i_gaus_communication(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_communication_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
-/* dependency.c: expected shortfall of X_to - X_from below gap - 1/2, or expected number of broken edges. */
+/* expected shortfall of X_to - X_from below gap - 1/2. */
 void sked_i_gaus_dependency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
-/* latency.c: expected steps by which op i ends after the last one. */
+/* expected steps by which op i ends after the last one. */
 void sked_i_gaus_latency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_latency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
-/* peak.c: tau * log sum exp(E / tau); adjoint gets weight * softmax. */
+/* tau * log sum exp(E / tau); adjoint gets weight * softmax. */
 double sked_i_gaus_peak(const double *profile, int32_t cells, double tau);
 void sked_i_gaus_peak_back(const double *profile, int32_t cells, double tau, double weight, double *adjoint);
-/* capacity.c: sum over cells of (E - capacity)^2 / 2 where above. */
+/* sum over cells of (E - capacity)^2 / 2 where above. */
 double sked_i_gaus_overuse(const double *profile, int32_t cells, double capacity);
 void sked_i_gaus_overuse_back(const double *profile, int32_t cells, double capacity, double weight,
                               double *adjoint);
-
-/* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
-static inline double sked_i_gaus_excess(const sked_i_normal *t, double m, double s, double *dm, double *ds)
-{
-    double pdf;
-    assert(s > 0);
-    const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
-    *dm = cdf;
-    *ds = pdf;
-    return s * (pdf + z * cdf);
-}
-
-/* Adds what the violations cost to value->total; coefficient gets dL/dV of every family. */
-static inline void sked_i_gaus_add_violations(const double *multiplier, const double *penalty,
-                                              sked_i_gaus_value *value, double *coefficient)
-{
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        const double v = value->violation[f];
-        value->total += multiplier[f] * v + 0.5 * penalty[f] * v * v;
-        coefficient[f] = multiplier[f] + penalty[f] * v;
-    }
-}
 #endif

@@ -1,0 +1,368 @@
+/* The crew on device sequences: starts and coolings in turn. */
+#include "method/search/sequence_annealing.h"
+
+#include "engine/sequence/anneal.h"
+#include "method/crew.h"
+#include "schedule/equal.h"
+
+#include <string.h>
+
+/* Coolings in turn: from the best, from the best, from a new schedule. */
+static const double heats[] = {0.2, 0.05, 0.3};
+enum { n_heats = sizeof heats / sizeof *heats };
+enum { n_shares = 3, max_starts = n_shares + 2 };
+enum { technique_starts, technique_annealing };
+
+/* Schedules to begin with: order by key, and devices. */
+typedef struct starts {
+    int32_t count;
+    double *key[max_starts];     /* [n] */
+    int32_t *device[max_starts]; /* [n] */
+} starts;
+
+/* What the workers share. A solution is starts and then devices, [n] each. */
+typedef struct sequences {
+    sked_i_crew crew;
+    sked_i_sequencing *form;
+    starts first;
+} sequences;
+
+typedef struct worker {
+    sked_i_crew_worker base;
+    const sequences *shared;
+    sked_i_anneal *anneal;
+    void *scratch;  /* a solution */
+    int32_t *label; /* [devices] scratch */
+    int64_t length; /* of a cooling; 0: the starts come first */
+    int cycle;
+    bool cooling; /* one is under way */
+} worker;
+
+static const double *start_of(const void *solution)
+{
+    return solution;
+}
+
+static const int32_t *device_of(const sequences *x, const void *solution)
+{
+    return (const int32_t *)(const void *)((const double *)solution + x->form->n);
+}
+
+/* ------------------------------------------------------------------ starts */
+
+static sked_status add_start(const sked_i_sequencing *l, starts *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double *key = NULL;
+    int32_t *device = NULL;
+    SKED_NEW(key, l->n);
+    SKED_NEW(device, l->n);
+    s->key[s->count] = key;
+    s->device[s->count++] = device;
+    return SKED_OK;
+cleanup:
+    free(key);
+    return st;
+}
+
+static void drop_start(starts *s)
+{
+    s->count--;
+    free(s->key[s->count]);
+    free(s->device[s->count]);
+}
+
+static void free_starts(starts *s)
+{
+    for (int32_t k = 0; k < s->count; k++) {
+        free(s->key[k]);
+        free(s->device[k]);
+    }
+}
+
+/* Makes a schedule the last start. */
+static sked_status take_start(const sked_i_sequencing *l, const sked_schedule *from, starts *s,
+                              sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (s->count < max_starts)
+        SKED_TRY(add_start(l, s, err));
+    memcpy(s->key[s->count - 1], from->start, (size_t)l->n * sizeof *from->start);
+    memcpy(s->device[s->count - 1], from->device, (size_t)l->n * sizeof *from->device);
+cleanup:
+    return st;
+}
+
+/* The device that runs all ops, or as many as any can, in the least time. */
+static int32_t fastest_device(const sked_i_sequencing *l)
+{
+    const sked_i_unequal *u = l->unequal;
+    int32_t best = 0, most = -1;
+    double least = INFINITY;
+    for (int32_t d = 0; u != NULL && d < l->m; d++) {
+        double sum = 0;
+        int32_t able = 0;
+        for (int32_t i = 0; i < l->n; i++) {
+            const double t = sked_i_unequal_time(u, i, d);
+            able += t < INFINITY;
+            sum += t < INFINITY ? t : 0;
+        }
+        if (able > most || (able == most && sum < least)) {
+            best = d;
+            most = able;
+            least = sum;
+        }
+    }
+    return best;
+}
+
+/* Where op i runs when all are to run on device d as far as they can. */
+static int32_t only_device(const sked_i_sequencing *l, int32_t d, int32_t i)
+{
+    const int32_t *fix = l->problem->fix_device;
+    if (fix != NULL && fix[i] >= 0)
+        return fix[i];
+    if (l->unequal == NULL || sked_i_unequal_time(l->unequal, i, d) < INFINITY)
+        return d;
+    return l->unequal->able[l->unequal->able_ptr[i]];
+}
+
+/* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
+static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s, sked_error *err)
+{
+    const sked_problem *p = l->problem;
+    const double share[n_shares] = {(l->m - 1.0) / l->m, 1, 0};
+    const sked_i_place how = {.fix_device = p->fix_device,
+                              .fix_start = p->fix_start,
+                              .by_device = true,
+                              .insertion = true,
+                              .limit = &run->limit};
+    sked_status st = SKED_OK;
+    sked_i_placer *placer = NULL;
+    double *up = NULL, late;
+    int32_t *rank = NULL;
+    SKED_NEW(up, l->n);
+    SKED_NEW(rank, l->n);
+    SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &placer, err));
+    for (int k = 0; k < n_shares && !(k > 0 && sked_i_limit_reached(&run->limit)); k++) {
+        SKED_TRY(add_start(l, s, err));
+        sked_i_upward_ranks(&l->dag, share[k], up);
+        for (int32_t i = 0; i < l->n; i++)
+            up[i] = -up[i];
+        SKED_TRY(sked_i_rank_by_key(&l->dag, up, rank, err));
+        sked_error why = {0};
+        st = sked_i_placer_run(placer, rank, NULL, &how, s->key[k], s->device[k], &late, &why);
+        if (st == SKED_ERR_STOPPED) { /* one device takes no time to fill */
+            drop_start(s);
+            break;
+        }
+        if (st != SKED_OK)
+            SKED_TRY(sked_i_fail(err, st, "%s", why.message));
+    }
+    st = SKED_OK;
+    SKED_TRY(add_start(l, s, err));
+    const int32_t alone = fastest_device(l);
+    for (int32_t i = 0; i < l->n; i++) {
+        s->key[s->count - 1][i] = up[i];
+        s->device[s->count - 1][i] = only_device(l, alone, i);
+    }
+    if (run->options->start != NULL)
+        SKED_TRY(take_start(l, run->options->start, s, err));
+cleanup:
+    sked_i_placer_destroy(placer);
+    free(up);
+    free(rank);
+    return st;
+}
+
+/* ------------------------------------------------------------------ workers */
+
+/* Takes note of a sequence as it is. */
+static void see(sked_i_client *client, const sked_i_sequence *s)
+{
+    worker *w = (worker *)sked_i_crew_worker_of(client);
+    sked_i_crew_worker *base = &w->base;
+    const sked_i_sequencing *l = w->shared->form;
+    base->least = s->cost < base->least ? s->cost : base->least;
+    if (s->late > 0 || s->cost > l->valid ||
+        (base->best == INFINITY && !sked_i_keeps_horizon(l->problem, s->cost)) ||
+        (s->cost > l->problem->horizon && base->best < INFINITY) || !sked_i_crew_wants(base, s->cost))
+        return;
+    memcpy(w->scratch, s->start, (size_t)l->n * sizeof *s->start);
+    memcpy((double *)w->scratch + l->n, s->device, (size_t)l->n * sizeof *s->device);
+    sked_i_crew_see(base, s->cost, w->scratch);
+}
+
+static uint64_t hash(sked_i_crew_worker *base, const void *solution)
+{
+    const worker *w = (worker *)base;
+    const sked_i_sequencing *l = w->shared->form;
+    return sked_i_hash_devices(l->n, start_of(solution), device_of(w->shared, solution), l->m, w->label);
+}
+
+static sked_status offer(sked_i_crew_worker *base, const void *solution, sked_error *err)
+{
+    const sequences *x = ((worker *)base)->shared;
+    const sked_schedule s = {.ops = x->form->n,
+                             .devices = x->form->m,
+                             .start = (double *)start_of(solution),
+                             .device = (int32_t *)device_of(x, solution)};
+    return sked_i_run_offer(base->crew->run, &s, err);
+}
+
+static void close_worker(sked_i_crew_worker *base)
+{
+    worker *w = (worker *)base;
+    sked_i_anneal_destroy(w->anneal);
+    free(w->scratch);
+    free(w->label);
+}
+
+static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    worker *w = (worker *)base;
+    w->shared = (sequences *)base->crew;
+    SKED_TRY(sked_i_anneal_create(w->shared->form, &base->client, see, base->elites.capacity > 0, &w->anneal,
+                                  err));
+    sked_i_anneal_listen(w->anneal, &base->limit);
+    if ((w->scratch = sked_i_alloc(1, base->crew->size)) == NULL)
+        st = sked_i_no_memory(err);
+    else
+        SKED_NEW(w->label, w->shared->form->m);
+cleanup:
+    return st;
+}
+
+/* Where the run's incumbent is shorter than the worker's, the next cooling begins there. */
+static sked_status resume_worker(sked_i_crew_worker *base, sked_error *err)
+{
+    worker *w = (worker *)base;
+    const sked_schedule *s = sked_i_run_incumbent(base->crew->run);
+    (void)err;
+    if (s != NULL && sked_i_run_best(base->crew->run) < base->best) {
+        (void)sked_i_anneal_try(w->anneal, s->start, s->device);
+        w->cooling = false;
+    }
+    return SKED_OK;
+}
+
+static double load_start(worker *w, int32_t k)
+{
+    return sked_i_anneal_try(w->anneal, w->shared->first.key[k], w->shared->first.device[k]);
+}
+
+/* Tries all starts and leaves the best one in the sequence. */
+static void try_starts(worker *w)
+{
+    sked_i_client *client = &w->base.client;
+    const sked_i_crew_span span = sked_i_crew_begin(&w->base);
+    int32_t best = 0;
+    double least = INFINITY;
+    for (int32_t k = 0; k < w->shared->first.count && !(k > 0 && sked_i_crew_over(client)); k++) {
+        const double cost = load_start(w, k);
+        if (cost < least) {
+            least = cost;
+            best = k;
+        }
+    }
+    if (!sked_i_crew_over(client))
+        load_start(w, best);
+    sked_i_crew_end(&w->base, technique_starts, span);
+}
+
+/* One cooling, or the rest of one that was interrupted. False: interrupted. */
+static bool cool(worker *w)
+{
+    const double scale = w->shared->form->scale;
+    const sked_i_crew_span span = sked_i_crew_begin(&w->base);
+    if (!w->cooling)
+        sked_i_anneal_begin(w->anneal, w->length, heats[w->cycle % n_heats] * scale, 0.01 * scale);
+    w->cooling = !sked_i_anneal_run(w->anneal);
+    if (sked_i_anneal_status(w->anneal) != SKED_OK)
+        sked_i_crew_fail(&w->base, sked_i_no_memory(&w->base.hand.error));
+    sked_i_crew_end(&w->base, technique_annealing, span);
+    return !w->cooling;
+}
+
+/* What the next cooling starts from. */
+static void choose_next(worker *w)
+{
+    const void *incumbent = w->base.incumbent;
+    if (w->cycle % n_heats == n_heats - 1)
+        w->length *= 2;
+    if (w->cycle % n_heats == n_heats - 2)
+        sked_i_anneal_build(w->anneal);
+    else if (w->base.best < INFINITY)
+        sked_i_anneal_load(w->anneal, start_of(incumbent), device_of(w->shared, incumbent));
+    w->cycle++;
+}
+
+static void work(sked_i_crew_worker *base)
+{
+    worker *w = (worker *)base;
+    const int32_t n = w->shared->form->n;
+    if (w->length == 0)
+        try_starts(w);
+    if (w->length == 0)
+        w->length = 2000 + 100 * (int64_t)n;
+    while (n > 1 && !sked_i_crew_over(&base->client) && cool(w))
+        choose_next(w);
+}
+
+static const sked_i_crew_kind sequence_kind = {
+    .phase = "search",
+    .worker_size = sizeof(worker),
+    .technique = {[technique_starts] = "starts", [technique_annealing] = "annealing"},
+    .open = open_worker,
+    .close = close_worker,
+    .resume = resume_worker,
+    .work = work,
+    .offer = offer,
+    .hash = hash,
+};
+
+/* ------------------------------------------------------------------ the run */
+
+static void destroy_sequences(void *state)
+{
+    sequences *x = state;
+    sked_i_crew_close(&x->crew);
+    free_starts(&x->first);
+    sked_i_sequencing_destroy(x->form);
+    free(x);
+}
+
+static sked_status create_sequences(sked_i_run *run, sequences **out, sked_error *err)
+{
+    enum { clock_every = 16, large = 2000 }; /* evaluations between looks at the clock; ops */
+    sked_status st = SKED_OK;
+    sequences *x = NULL;
+    SKED_NEW0(x, 1);
+    SKED_TRY(sked_i_sequencing_create(run->problem, &x->form, err));
+    SKED_TRY(make_starts(run, x->form, &x->first, err));
+    sked_i_crew_init(&x->crew, &sequence_kind, (size_t)x->form->n * (sizeof(double) + sizeof(int32_t)));
+    x->crew.clock_mask = x->form->n < large ? clock_every - 1 : 0;
+    x->crew.reserve = 2e-6 * x->form->n;
+    x->crew.fixed = run->problem->fix_start != NULL;
+    SKED_TRY(sked_i_run_keep(run, x, destroy_sequences, err));
+    *out = x;
+    return SKED_OK;
+cleanup:
+    if (x != NULL)
+        destroy_sequences(x);
+    return st;
+}
+
+sked_status sked_i_transfer_search(sked_i_run *run, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sequences *x = sked_i_run_state(run);
+    if (x == NULL)
+        SKED_TRY(create_sequences(run, &x, err));
+    else if (sked_i_run_incumbent(run) != NULL) /* workers that join later begin there, too */
+        SKED_TRY(take_start(x->form, sked_i_run_incumbent(run), &x->first, err));
+    st = sked_i_crew_run(&x->crew, run, sked_i_crew_goal(&x->crew, run), err);
+cleanup:
+    return st;
+}
