@@ -11,6 +11,4 @@ const sked_i_backend sked_i_backend_cpu = {.name = "cpu",
                                            .available = available,
                                            .gaus = &sked_i_gaus_cpu,
                                            .gaus_descent = &sked_i_gaus_descent_cpu,
-                                           .gaus_device = &sked_i_gaus_device_cpu,
-                                           .gaus_device_descent = &sked_i_gaus_device_descent_cpu,
                                            .nn = &sked_i_kernels_cpu_f32};

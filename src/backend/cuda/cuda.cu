@@ -1,10 +1,9 @@
 /* The table of this backend, and whether this machine can use it. */
 extern "C" {
 #include "backend/backend.h"
-#include "backend/cuda/stepwise.h"
 }
 
-#include "backend/cuda/gflownet_once.h"
+#include "backend/cuda/gflownet_model.h"
 #include "backend/cuda/runtime.h"
 
 extern "C" {
@@ -36,8 +35,6 @@ const sked_i_backend sked_i_backend_cuda = {"cuda",
                                             wake,
                                             &sked_i_gaus_cuda,
                                             &sked_i_gaus_descent_cuda,
-                                            &sked_i_gaus_device_cuda,
-                                            &sked_i_gaus_device_descent_cuda,
                                             sked_i_cuda_predict,
                                             NULL,
                                             &sked_i_once_cuda,
