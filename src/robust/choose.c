@@ -25,7 +25,7 @@ void sked_i_pool_close(sked_i_pool *pool)
 {
     for (int64_t k = 0; k < pool->count; k++)
         destroy_entry(pool->entry[k]);
-    sked_simulator_destroy(pool->simulator);
+    sked_i_replay_destroy(pool->reference);
     free(pool->entry);
     free(pool->label);
     *pool = (sked_i_pool){0};
@@ -35,27 +35,21 @@ sked_status sked_i_pool_open(sked_i_pool *pool, const sked_i_model *m, int32_t p
 {
     sked_status st = SKED_OK;
     *pool = (sked_i_pool){.model = m, .particles = particles};
-    SKED_TRY(sked_simulator_create(m->problem, &pool->simulator, err));
+    SKED_TRY(sked_i_replay_create(m->problem, &(sked_i_replay_rules){0}, &pool->reference, err));
     SKED_NEW(pool->label, m->costs.devices);
 cleanup:
     return st;
 }
 
-/* The same devices and orders, as early as the problem lets them be. */
+/* The same devices and orders, as early as the problem lets them be; NULL: orders and graph contradict. */
 static sked_status retime(sked_i_pool *pool, const sked_schedule *s, sked_schedule **out, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    sked_i_timing r = {0};
-    sked_schedule *early = NULL;
     double makespan;
-    SKED_TRY(sked_i_timing_open(&r, pool->model, s, err));
-    SKED_TRY(sked_schedule_clone(s, &early, err));
-    sked_simulator_run(pool->simulator, 1, early->device, r.order, true, &makespan, early->start);
-    *out = early;
-    early = NULL;
-cleanup:
-    sked_i_timing_close(&r);
-    sked_schedule_destroy(early);
+    if (sked_i_replay_run(pool->reference, s, NULL, &makespan, NULL) != SKED_OK)
+        return SKED_OK;
+    const sked_status st = sked_schedule_clone(s, out, err);
+    if (st == SKED_OK)
+        memcpy((*out)->start, pool->reference->start, (size_t)s->ops * sizeof *s->start);
     return st;
 }
 
@@ -101,7 +95,7 @@ sked_status sked_i_pool_offer(sked_i_pool *pool, const sked_schedule *s, const c
     sked_schedule *early = NULL;
     int64_t place = -1;
     SKED_TRY(retime(pool, s, &early, err));
-    if (sked_schedule_validate(pool->model->problem, early, NULL) == SKED_OK) {
+    if (early != NULL && sked_schedule_validate(pool->model->problem, early, NULL) == SKED_OK) {
         const uint64_t hash =
             sked_i_hash_devices(early->ops, early->start, early->device, early->devices, pool->label);
         place = find(pool, early, hash);

@@ -2,6 +2,7 @@
 #ifndef SKED_ROBUST_CHOOSE_H
 #define SKED_ROBUST_CHOOSE_H
 #include "robust/belief.h"
+#include "schedule/replay.h"
 
 typedef struct sked_i_pool_entry {
     sked_schedule *schedule; /* as early as the problem allows in its order, and valid there */
@@ -22,7 +23,7 @@ typedef struct sked_i_pool_entry {
 typedef struct sked_i_pool {
     const sked_i_model *model;
     int32_t particles;
-    sked_simulator *simulator;
+    sked_i_replay *reference;
     const struct sked_i_backend *backend; /* that predicts where there is much to predict; NULL: the CPU */
     sked_i_pool_entry **entry;            /* [count] each at a place of its own */
     int64_t count, cap;

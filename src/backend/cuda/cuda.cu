@@ -1,10 +1,9 @@
 /* The table of this backend, and whether this machine can use it. */
 extern "C" {
 #include "backend/backend.h"
-#include "backend/cuda/stepwise.h"
 }
 
-#include "backend/cuda/gflownet_once.h"
+#include "backend/cuda/gflownet_model.h"
 #include "backend/cuda/runtime.h"
 
 extern "C" {

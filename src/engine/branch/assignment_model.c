@@ -19,6 +19,7 @@
 #include "base/whole.h"
 #include "engine/clause/pool.h"
 #include "engine/clause/work.h"
+#include "problem/kinds.h"
 #include "problem/load.h"
 
 enum { max_orders = 60000, grid = 1 << 26, price_steps = 300 };
@@ -507,14 +508,6 @@ static bool clauses_of_orders(sked_i_assignment *u)
     return fine;
 }
 
-/* Same times, same links, and nobody has named either: the devices are interchangeable. */
-static bool alike(const sked_i_assignment *u, const bool *named, int32_t a, int32_t b)
-{
-    const sked_machine *m = u->b->p->machine;
-    return !named[a] && !named[b] && (m == NULL || m->group[a] == m->group[b]) &&
-           sked_i_device_class(&u->costs, a) == sked_i_device_class(&u->costs, b);
-}
-
 /* Of interchangeable devices a later one is used only by ops after the first op of the one before it. */
 static bool clauses_of_twins(sked_i_assignment *u, int32_t first, int32_t next)
 {
@@ -531,24 +524,28 @@ static bool clauses_of_twins(sked_i_assignment *u, int32_t first, int32_t next)
     return fine;
 }
 
-/* false in *fine: no solution is left. */
+/* Devices that are alike and that nobody has named are interchangeable. false in *fine: no solution is left.
+ */
 static sked_status break_symmetry(sked_i_assignment *u, bool *fine, sked_error *err)
 {
     const int32_t *fix = u->b->p->fix_device;
     sked_status st = SKED_OK;
     bool *named = NULL;
+    sked_i_kinds like = {0};
     SKED_NEW0(named, u->m);
+    SKED_TRY(sked_i_kinds_make(&u->costs, NULL, false, &like, err));
     for (int32_t i = 0; fix && i < u->b->n; i++)
         if (fix[i] >= 0)
             named[fix[i]] = true;
     for (int32_t k = 1; *fine && k < u->m; k++)
         for (int32_t d = k - 1; d >= 0; d--)
-            if (alike(u, named, d, k)) {
+            if (!named[d] && !named[k] && like.of[d] == like.of[k]) {
                 *fine = clauses_of_twins(u, d, k);
                 break;
             }
 cleanup:
     free(named);
+    sked_i_kinds_free(&like);
     return st;
 }
 

@@ -5,6 +5,7 @@
 #include "engine/clause/pool.h"
 #include "engine/clause/store.h"
 #include "form/program.h"
+#include "schedule/schedule.h"
 
 #include <string.h>
 
@@ -78,46 +79,13 @@ bool sked_i_branch_fits(const sked_problem *p)
 
 /* ------------------------------------------------------------------ devices */
 
-typedef struct placed {
-    double start;
-    int32_t op;
-} placed;
-
-static int by_start(const void *x, const void *y)
-{
-    const placed *a = x, *b = y;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return (a->op > b->op) - (a->op < b->op);
-}
-
 sked_status sked_i_branch_devices(const sked_problem *p, sked_schedule *s, sked_error *err)
 {
     const sked_graph *g = p->graph;
-    sked_status st = SKED_OK;
-    placed *order = NULL;
-    double *free_at = NULL;
-    SKED_NEW(order, g->n_ops);
-    SKED_NEW0(free_at, p->devices);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        order[i] = (placed){s->start[i], i};
-    qsort(order, (size_t)g->n_ops, sizeof *order, by_start);
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = order[k].op;
-        int32_t d = 0;
-        if (p->fix_device && p->fix_device[i] >= 0)
-            d = p->fix_device[i];
-        else if (g->duration[i] > 0)
-            for (int32_t j = 1; j < p->devices; j++) /* the one that is free first */
-                d = free_at[j] < free_at[d] ? j : d;
-        s->device[i] = d;
-        if (g->duration[i] > 0)
-            free_at[d] = s->start[i] + g->duration[i];
-    }
-cleanup:
-    free(order);
-    free(free_at);
-    return st;
+    if (fixed_devices(p) != 1)
+        return sked_i_schedule_assign(g->n_ops, g->duration, g->topo, s->devices, s->start, s->device, err);
+    memcpy(s->device, p->fix_device, (size_t)g->n_ops * sizeof *s->device);
+    return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ the model */
