@@ -558,3 +558,21 @@ const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size)
     escape_into(s, size, buf, buf_size - 1 < longest ? buf_size - 1 : longest);
     return buf;
 }
+
+bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code)
+{
+    if (code == 0 || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+        return false;
+    const int tail = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    sked_i_buffer_char(b, (char)(lead[tail] | code >> (6 * tail)));
+    for (int k = tail - 1; k >= 0; k--)
+        sked_i_buffer_char(b, (char)(0x80 | (code >> (6 * k) & 0x3f)));
+    return true;
+}
+
+int sked_i_hex_digit(char c)
+{
+    const int letter = (c | 0x20) - 'a';
+    return c >= '0' && c <= '9' ? c - '0' : letter >= 0 && letter < 6 ? letter + 10 : -1;
+}

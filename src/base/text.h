@@ -41,4 +41,8 @@ bool sked_i_utf8_valid(const char *text);
 const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size);
 /* s for a message: escaped as by sked_escape, at most 60 bytes and "...". Returns buf. */
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size);
+/* Appends a code point as UTF-8; false (and nothing appended) for 0, surrogates and what is past U+10FFFF. */
+bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code);
+/* 0 .. 15, or -1. */
+int sked_i_hex_digit(char c);
 #endif

@@ -1,5 +1,6 @@
 /* From problem to core and back. */
 #include "form/cumulative.h"
+#include "base/arena.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -112,25 +113,21 @@ static sked_status new_core(sked_i_core *core, int32_t n, int64_t edges, sked_er
 {
     sked_status st = SKED_OK;
     core->n = n;
-    SKED_NEW(core->duration, n);
-    SKED_NEW0(core->pred_ptr, (int64_t)n + 1);
-    SKED_NEW0(core->succ_ptr, (int64_t)n + 1);
-    SKED_NEW(core->pred, edges);
-    SKED_NEW(core->succ, edges);
-    SKED_NEW0(core->head, n);
-    SKED_NEW0(core->tail, n);
-    SKED_NEW0(core->kind, n);
+    SKED_OWN(&core->arena, core->duration, n);
+    SKED_OWN0(&core->arena, core->pred_ptr, (int64_t)n + 1);
+    SKED_OWN0(&core->arena, core->succ_ptr, (int64_t)n + 1);
+    SKED_OWN(&core->arena, core->pred, edges);
+    SKED_OWN(&core->arena, core->succ, edges);
+    SKED_OWN0(&core->arena, core->head, n);
+    SKED_OWN0(&core->arena, core->tail, n);
+    SKED_OWN0(&core->arena, core->kind, n);
 cleanup:
     return st; /* the owner frees */
 }
 
 static void free_core(sked_i_core *core)
 {
-    void *const owned[] = {core->duration, core->demand,   core->full, core->guard,
-                           core->pred_ptr, core->succ_ptr, core->pred, core->succ,
-                           core->head,     core->tail,     core->kind, core->field};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&core->arena);
 }
 
 /* Fills the rows of `to` (pred) from the rows of `from` (succ) or the other way round. */
@@ -360,10 +357,10 @@ static sked_status pack_demands(sked_i_cumulative *c, sked_i_core *core, sked_er
         goto cleanup;
     }
     core->fields = count;
-    SKED_NEW(core->field, count);
-    SKED_NEW0(core->full, core->words);
-    SKED_NEW0(core->guard, core->words);
-    SKED_NEW0(core->demand, (int64_t)c->n * core->words);
+    SKED_OWN(&core->arena, core->field, count);
+    SKED_OWN0(&core->arena, core->full, core->words);
+    SKED_OWN0(&core->arena, core->guard, core->words);
+    SKED_OWN0(&core->arena, core->demand, (int64_t)c->n * core->words);
     for (int32_t k = 0; k < count; k++) {
         const pool *q = &pools[k];
         const uint64_t guard = (uint64_t)1 << (q->shift + bits_of(q->capacity));
@@ -427,14 +424,14 @@ static sked_status build_mirror(sked_i_cumulative *c, sked_error *err)
     const int32_t n = c->n;
     SKED_TRY(new_core(m, n, f->pred_ptr[n], err));
     m->words = f->words;
-    SKED_NEW(m->full, f->words);
-    SKED_NEW(m->guard, f->words);
-    SKED_NEW(m->demand, (int64_t)n * f->words);
+    SKED_OWN(&m->arena, m->full, f->words);
+    SKED_OWN(&m->arena, m->guard, f->words);
+    SKED_OWN(&m->arena, m->demand, (int64_t)n * f->words);
     memcpy(m->full, f->full, (size_t)f->words * sizeof *m->full);
     memcpy(m->guard, f->guard, (size_t)f->words * sizeof *m->guard);
     m->kinds = f->kinds;
     m->fields = f->fields;
-    SKED_NEW(m->field, f->fields);
+    SKED_OWN(&m->arena, m->field, f->fields);
     memcpy(m->field, f->field, (size_t)f->fields * sizeof *m->field);
     int32_t k = 0;
     for (int32_t i = 0; i < n; i++) { /* predecessors here are the successors there */

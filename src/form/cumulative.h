@@ -5,6 +5,7 @@
  */
 #ifndef SKED_FORM_CUMULATIVE_H
 #define SKED_FORM_CUMULATIVE_H
+#include "base/arena.h"
 #include "problem/problem.h"
 
 typedef struct sked_i_core_arc {
@@ -23,6 +24,7 @@ typedef struct sked_i_core_field {
 } sked_i_core_field;
 
 typedef struct sked_i_core {
+    sked_i_arena arena;
     int32_t n, words, fields;
     sked_i_core_field *field; /* [fields] */
     int32_t *duration;        /* [n] */

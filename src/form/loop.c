@@ -1,5 +1,6 @@
 /* A pipelined problem in whole numbers, and its windows at one initiation interval. */
 #include "form/loop.h"
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -53,12 +54,12 @@ static sked_status copy_times(sked_i_loop *loop, sked_error *err)
     const sked_problem *p = loop->p;
     const sked_graph *g = loop->g;
     const int64_t horizon = p->horizon < largest_sum ? (int64_t)floor(p->horizon) : SKED_I_FAR;
-    SKED_NEW(loop->lag, g->n_edges);
-    SKED_NEW(loop->duration, loop->n);
-    SKED_NEW(loop->release, loop->n);
-    SKED_NEW(loop->due, loop->n);
+    SKED_OWN(&loop->arena, loop->lag, g->n_edges);
+    SKED_OWN(&loop->arena, loop->duration, loop->n);
+    SKED_OWN(&loop->arena, loop->release, loop->n);
+    SKED_OWN(&loop->arena, loop->due, loop->n);
     if (sked_i_has_transfers(p))
-        SKED_NEW(loop->transfer, g->n_edges);
+        SKED_OWN(&loop->arena, loop->transfer, g->n_edges);
     for (int64_t e = 0; e < g->n_edges; e++) {
         loop->lag[e] = (int64_t)g->edge_lag[e];
         if (loop->transfer != NULL)
@@ -88,9 +89,9 @@ static sked_status copy_uses(sked_i_loop *loop, sked_error *err)
     int32_t *pool = NULL;
     int64_t uses = 0;
     SKED_NEW(pool, g->n_resources);
-    SKED_NEW(loop->room, g->n_resources);
-    SKED_NEW(loop->use_ptr, (int64_t)loop->n + 1);
-    SKED_NEW(loop->use, g->demand_ptr[loop->n]);
+    SKED_OWN(&loop->arena, loop->room, g->n_resources);
+    SKED_OWN(&loop->arena, loop->use_ptr, (int64_t)loop->n + 1);
+    SKED_OWN(&loop->arena, loop->use, g->demand_ptr[loop->n]);
     for (int32_t r = 0; r < g->n_resources; r++) {
         const double capacity = sked_i_capacity(loop->p, r);
         pool[r] = isinf(capacity) ? -1 : loop->n_resources++;
@@ -137,7 +138,7 @@ int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, cons
 static sked_status make_serial(sked_i_loop *loop, sked_error *err)
 {
     const sked_graph *g = loop->g;
-    loop->serial = sked_i_alloc(loop->n, sizeof *loop->serial);
+    loop->serial = sked_i_arena_alloc(&loop->arena, loop->n, sizeof *loop->serial);
     if (loop->serial == NULL)
         return sked_i_no_memory(err);
     int64_t time = 0;
@@ -190,8 +191,8 @@ sked_status sked_i_loop_create(const sked_problem *p, sked_i_loop **out, sked_er
     SKED_TRY(check_sizes(p, err));
     SKED_TRY(copy_times(loop, err));
     SKED_TRY(copy_uses(loop, err));
-    SKED_NEW(loop->component, n);
-    SKED_NEW(loop->component_size, n);
+    SKED_OWN(&loop->arena, loop->component, n);
+    SKED_OWN(&loop->arena, loop->component_size, n);
     loop->n_components = sked_i_components(p->graph, loop->component, loop->component_size);
     if (loop->n_components < 0)
         SKED_TRY(sked_i_no_memory(err));
@@ -208,17 +209,7 @@ void sked_i_loop_destroy(sked_i_loop *loop)
 {
     if (loop == NULL)
         return;
-    free(loop->lag);
-    free(loop->transfer);
-    free(loop->duration);
-    free(loop->release);
-    free(loop->due);
-    free(loop->room);
-    free(loop->use_ptr);
-    free(loop->use);
-    free(loop->component);
-    free(loop->component_size);
-    free(loop->serial);
+    sked_i_arena_free(&loop->arena);
     free(loop);
 }
 
@@ -230,10 +221,10 @@ sked_status sked_i_frame_create(const sked_i_loop *loop, sked_i_frame **out, ske
     sked_i_frame *f = sked_i_alloc_zero(1, sizeof *f);
     if (f == NULL)
         return sked_i_no_memory(err);
-    SKED_NEW(f->weight, loop->g->n_edges);
-    SKED_NEW(f->lo, loop->n);
-    SKED_NEW(f->hi, loop->n);
-    SKED_NEW(f->tail, loop->n);
+    SKED_OWN(&f->arena, f->weight, loop->g->n_edges);
+    SKED_OWN(&f->arena, f->lo, loop->n);
+    SKED_OWN(&f->arena, f->hi, loop->n);
+    SKED_OWN(&f->arena, f->tail, loop->n);
     *out = f;
     return SKED_OK;
 cleanup:
@@ -245,10 +236,7 @@ void sked_i_frame_destroy(sked_i_frame *f)
 {
     if (f == NULL)
         return;
-    free(f->weight);
-    free(f->lo);
-    free(f->hi);
-    free(f->tail);
+    sked_i_arena_free(&f->arena);
     free(f);
 }
 

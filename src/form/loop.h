@@ -6,6 +6,7 @@
  */
 #ifndef SKED_FORM_LOOP_H
 #define SKED_FORM_LOOP_H
+#include "base/arena.h"
 #include "problem/problem.h"
 
 #define SKED_I_FAR ((int64_t)1 << 60) /* later than every time of a schedule */
@@ -19,6 +20,7 @@ typedef struct sked_i_loop_use {
 } sked_i_loop_use;
 
 typedef struct sked_i_loop {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     bool pipelined;                  /* false: carried edges do not count, schedules have no II */
@@ -51,6 +53,7 @@ bool sked_i_loop_serial_fits(const sked_i_loop *loop);
 /* ------------------------------------------------------------------ windows at one II */
 
 typedef struct sked_i_frame {
+    sked_i_arena arena;
     int64_t ii;
     int64_t *weight;  /* [edges] lag - distance * ii */
     int64_t *lo, *hi; /* [ops] earliest and latest start */

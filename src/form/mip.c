@@ -1,6 +1,7 @@
 /* Lowers a model to linear rows. */
 #include "form/program.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -24,9 +25,11 @@ static int32_t add_column(lowering *w, struct sked_i_mip_name name, double low, 
 {
     sked_i_mip *mip = w->mip;
     const int64_t c = mip->n_cols;
-    if (w->failed || !SKED_GROW(mip->col_low, mip->cap[0], c + 1) ||
-        !SKED_GROW(mip->col_high, mip->cap[1], c + 1) || !SKED_GROW(mip->col_cost, mip->cap[2], c + 1) ||
-        !SKED_GROW(mip->integer, mip->cap[3], c + 1) || !SKED_GROW(mip->name, mip->cap[4], c + 1)) {
+    if (w->failed || !SKED_OWN_GROW(&mip->arena, mip->col_low, mip->cap[0], c + 1) ||
+        !SKED_OWN_GROW(&mip->arena, mip->col_high, mip->cap[1], c + 1) ||
+        !SKED_OWN_GROW(&mip->arena, mip->col_cost, mip->cap[2], c + 1) ||
+        !SKED_OWN_GROW(&mip->arena, mip->integer, mip->cap[3], c + 1) ||
+        !SKED_OWN_GROW(&mip->arena, mip->name, mip->cap[4], c + 1)) {
         w->failed = true;
         return 0;
     }
@@ -43,9 +46,9 @@ static void begin_row(lowering *w, double low, double high)
 {
     sked_i_mip *mip = w->mip;
     const int64_t r = mip->n_rows;
-    if (w->failed || !SKED_GROW(mip->row_low, mip->row_cap[0], r + 1) ||
-        !SKED_GROW(mip->row_high, mip->row_cap[1], r + 1) ||
-        !SKED_GROW(mip->row_begin, mip->row_cap[2], r + 2)) {
+    if (w->failed || !SKED_OWN_GROW(&mip->arena, mip->row_low, mip->row_cap[0], r + 1) ||
+        !SKED_OWN_GROW(&mip->arena, mip->row_high, mip->row_cap[1], r + 1) ||
+        !SKED_OWN_GROW(&mip->arena, mip->row_begin, mip->row_cap[2], r + 2)) {
         w->failed = true;
         return;
     }
@@ -62,8 +65,8 @@ static void add_entry(lowering *w, int64_t col, double value)
     w->too_large = w->too_large || mip->n_entries >= w->max_entries;
     if (value == 0 || w->too_large)
         return;
-    if (w->failed || !SKED_GROW(mip->entry_col, mip->entry_cap[0], mip->n_entries + 1) ||
-        !SKED_GROW(mip->entry_value, mip->entry_cap[1], mip->n_entries + 1)) {
+    if (w->failed || !SKED_OWN_GROW(&mip->arena, mip->entry_col, mip->entry_cap[0], mip->n_entries + 1) ||
+        !SKED_OWN_GROW(&mip->arena, mip->entry_value, mip->entry_cap[1], mip->n_entries + 1)) {
         w->failed = true;
         return;
     }
@@ -378,8 +381,8 @@ sked_status sked_i_mip_create(const sked_i_program *m, int64_t max_columns, sked
     lowering w = {.m = m, .max_entries = max_columns * entries_per_column};
     SKED_TRY(check_size(m, max_columns, err));
     SKED_NEW0(w.mip, 1);
-    SKED_NEW(w.mip->first_col, (int64_t)m->n + 1);
-    SKED_NEW0(w.mip->stage_col, m->n);
+    SKED_OWN(&w.mip->arena, w.mip->first_col, (int64_t)m->n + 1);
+    SKED_OWN0(&w.mip->arena, w.mip->stage_col, m->n);
     lower(&w);
     if (w.failed) {
         st = sked_i_no_memory(err);
@@ -401,21 +404,8 @@ void sked_i_mip_destroy(sked_i_mip *mip)
 {
     if (mip == NULL)
         return;
-    void *const arrays[] = {mip->col_low,
-                            mip->col_high,
-                            mip->col_cost,
-                            mip->integer,
-                            mip->name,
-                            mip->row_low,
-                            mip->row_high,
-                            mip->row_begin,
-                            mip->entry_col,
-                            mip->entry_value,
-                            mip->first_col,
-                            mip->stage_col,
-                            mip};
-    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-        free(arrays[k]);
+    sked_i_arena_free(&mip->arena);
+    free(mip);
 }
 
 sked_status sked_i_mip_transpose(const sked_i_mip *mip, sked_i_mip_columns *out, sked_error *err)
@@ -424,9 +414,9 @@ sked_status sked_i_mip_transpose(const sked_i_mip *mip, sked_i_mip_columns *out,
     sked_i_mip_columns t = {0};
     if (mip->n_entries > INT32_MAX - 1 || mip->n_cols > INT32_MAX - 2 || mip->n_rows > INT32_MAX - 1)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model has too many entries");
-    SKED_NEW0(t.begin, mip->n_cols + 2);
-    SKED_NEW(t.row, mip->n_entries);
-    SKED_NEW(t.value, mip->n_entries);
+    SKED_OWN0(&t.arena, t.begin, mip->n_cols + 2);
+    SKED_OWN(&t.arena, t.row, mip->n_entries);
+    SKED_OWN(&t.arena, t.value, mip->n_entries);
     for (int64_t k = 0; k < mip->n_entries; k++)
         t.begin[mip->entry_col[k] + 2]++;
     for (int64_t c = 0; c < mip->n_cols; c++)
@@ -446,9 +436,7 @@ cleanup:
 
 void sked_i_mip_columns_free(sked_i_mip_columns *c)
 {
-    free(c->begin);
-    free(c->row);
-    free(c->value);
+    sked_i_arena_free(&c->arena);
 }
 
 const char *sked_i_mip_column_name(const sked_i_mip *mip, int64_t col, char buf[48])

@@ -4,6 +4,7 @@
  */
 #include "form/pools.h"
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "base/memory.h"
 
@@ -11,17 +12,13 @@
 
 void sked_i_pools_free(sked_i_pools *pools)
 {
-    free(pools->capacity);
-    free(pools->slack);
-    free(pools->class_of);
-    free(pools->class_ptr);
-    free(pools->pool);
-    free(pools->amount);
+    sked_i_arena_free(&pools->arena);
     *pools = (sked_i_pools){0};
 }
 
 /* Finds or adds classes while ops are gone through in order. */
 typedef struct sorter {
+    sked_i_arena arena;
     sked_i_pools *pools;
     int32_t ops;
     int64_t ptr_cap, pool_cap, amount_cap;
@@ -36,9 +33,7 @@ typedef struct sorter {
 
 static void sorter_free(sorter *s)
 {
-    free(s->slot);
-    free(s->pool);
-    free(s->amount);
+    sked_i_arena_free(&s->arena);
 }
 
 static sked_status sorter_make(int32_t count, int32_t ops, sked_i_pools *pools, sorter *s, sked_error *err)
@@ -46,11 +41,11 @@ static sked_status sorter_make(int32_t count, int32_t ops, sked_i_pools *pools, 
     sked_status st = SKED_OK;
     *pools = (sked_i_pools){.count = count};
     *s = (sorter){.pools = pools, .ops = ops, .last = -1, .key = sked_i_hash_key_new()};
-    SKED_NEW0(pools->capacity, count);
-    SKED_NEW0(pools->slack, count);
-    SKED_NEW(s->pool, count);
-    SKED_NEW(s->amount, count);
-    if (!SKED_GROW(pools->class_ptr, s->ptr_cap, 1))
+    SKED_OWN0(&pools->arena, pools->capacity, count);
+    SKED_OWN0(&pools->arena, pools->slack, count);
+    SKED_OWN(&s->arena, s->pool, count);
+    SKED_OWN(&s->arena, s->amount, count);
+    if (!SKED_OWN_GROW(&pools->arena, pools->class_ptr, s->ptr_cap, 1))
         return sked_i_no_memory(err);
     pools->class_ptr[0] = 0;
 cleanup:
@@ -89,10 +84,10 @@ static bool grow_table(sorter *s)
     if (2 * ((int64_t)q->n_classes + 1) <= s->slots)
         return true;
     const int64_t slots = s->slots ? 2 * s->slots : 64;
-    int32_t *slot = sked_i_alloc(slots, sizeof *slot);
+    int32_t *slot = sked_i_arena_alloc(&s->arena, slots, sizeof *slot);
     if (slot == NULL)
         return false;
-    free(s->slot);
+    sked_i_arena_drop(&s->arena, s->slot);
     s->slot = slot;
     s->slots = slots;
     for (int64_t k = 0; k < slots; k++)
@@ -111,8 +106,9 @@ static bool add_class(sorter *s)
 {
     sked_i_pools *q = s->pools;
     const int64_t end = q->class_ptr[q->n_classes] + s->n;
-    if (!SKED_GROW(q->class_ptr, s->ptr_cap, (int64_t)q->n_classes + 2) ||
-        !SKED_GROW(q->pool, s->pool_cap, end) || !SKED_GROW(q->amount, s->amount_cap, end))
+    if (!SKED_OWN_GROW(&q->arena, q->class_ptr, s->ptr_cap, (int64_t)q->n_classes + 2) ||
+        !SKED_OWN_GROW(&q->arena, q->pool, s->pool_cap, end) ||
+        !SKED_OWN_GROW(&q->arena, q->amount, s->amount_cap, end))
         return false;
     for (int64_t k = 0; k < s->n; k++) {
         q->pool[end - s->n + k] = s->pool[k];
@@ -141,7 +137,7 @@ static bool sort_op(sorter *s, int32_t i)
         s->last = s->slot[k & mask];
     }
     if (q->class_of == NULL && q->n_classes > 1) /* all before were of class 0 */
-        if ((q->class_of = sked_i_alloc_zero(s->ops, sizeof *q->class_of)) == NULL)
+        if ((q->class_of = sked_i_arena_alloc_zero(&q->arena, s->ops, sizeof *q->class_of)) == NULL)
             return false;
     if (q->class_of != NULL)
         q->class_of[i] = s->last;

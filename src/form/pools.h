@@ -1,6 +1,7 @@
 /* Everything of which there is a limited amount, devices included, as pools. */
 #ifndef SKED_FORM_POOLS_H
 #define SKED_FORM_POOLS_H
+#include "base/arena.h"
 #include "problem/problem.h"
 
 /*
@@ -9,6 +10,7 @@
  * an op leaves its demands out where it takes no time.
  */
 typedef struct sked_i_pools {
+    sked_i_arena arena;
     int32_t count, n_classes;
     double *capacity;   /* [count], finite */
     double *slack;      /* [count] rounding allowed in sums of real amounts; 0 for integers */

@@ -10,6 +10,7 @@
  */
 #ifndef SKED_FORM_PROGRAM_H
 #define SKED_FORM_PROGRAM_H
+#include "base/arena.h"
 #include "schedule/schedule.h"
 
 /* start(to) >= start(from) + gap, plus transfer where the devices differ. */
@@ -55,6 +56,7 @@ double sked_i_serial_length(const sked_problem *p);
 
 /* Rows low <= sum value * column <= high, stored row by row. */
 typedef struct sked_i_mip {
+    sked_i_arena arena;
     int64_t n_cols, col_cap, n_rows, n_entries;
     double *col_low, *col_high, *col_cost;
     uint8_t *integer;
@@ -80,6 +82,7 @@ SKED_MUST_CHECK sked_status sked_i_mip_create(const sked_i_program *m, int64_t m
 void sked_i_mip_destroy(sked_i_mip *mip);
 /* The rows column by column. UNSUPPORTED above 2^31 entries. */
 typedef struct sked_i_mip_columns {
+    sked_i_arena arena;
     int32_t *begin; /* [n_cols + 1] */
     int32_t *row;
     double *value;

@@ -1,5 +1,6 @@
 #include "form/sequencing.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -11,9 +12,7 @@ void sked_i_sequencing_destroy(sked_i_sequencing *l)
         return;
     sked_i_dag_free(&l->dag);
     sked_i_pools_free(&l->pools);
-    free(l->in);
-    free(l->out);
-    free(l->tail);
+    sked_i_arena_free(&l->arena);
     if (l->unequal != NULL)
         sked_i_unequal_free(l->unequal);
     free(l->unequal);
@@ -56,8 +55,8 @@ static sked_status make_identical(sked_i_sequencing *l, sked_error *err)
 {
     const int64_t edges = l->dag.out.ptr[l->n];
     sked_status st = SKED_OK;
-    SKED_NEW(l->in, edges);
-    SKED_NEW(l->out, edges);
+    SKED_OWN(&l->arena, l->in, edges);
+    SKED_OWN(&l->arena, l->out, edges);
     pack_links(&l->dag.in, edges, l->in);
     pack_links(&l->dag.out, edges, l->out);
     sked_i_tails(l->problem->graph, l->tail);
@@ -96,7 +95,7 @@ sked_status sked_i_sequencing_create(const sked_problem *p, sked_i_sequencing **
     l->m = p->devices;
     SKED_TRY(sked_i_dag_make(p, false, true, &l->dag, err));
     SKED_TRY(sked_i_pools_make(p, false, &l->pools, err));
-    SKED_NEW(l->tail, l->n);
+    SKED_OWN(&l->arena, l->tail, l->n);
     l->plain = p->fix_start == NULL && l->pools.class_ptr[l->pools.n_classes] == 0;
     SKED_TRY(p->machine == NULL ? make_identical(l, err) : make_unequal(l, err));
     *out = l;

@@ -4,6 +4,7 @@
  */
 #ifndef SKED_FORM_SEQUENCING_H
 #define SKED_FORM_SEQUENCING_H
+#include "base/arena.h"
 #include "form/dag.h"
 #include "form/pools.h"
 #include "form/unequal.h"
@@ -16,6 +17,7 @@ typedef struct sked_i_sequencing_arc {
 
 /* The problem, shared by all threads. */
 typedef struct sked_i_sequencing {
+    sked_i_arena arena;
     const sked_problem *problem;
     int32_t n, m;
     sked_i_dag dag;

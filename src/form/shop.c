@@ -1,5 +1,6 @@
 /* Turns a problem into a shop: which resources bind, who uses them, arcs by op. */
 #include "form/shop.h"
+#include "base/arena.h"
 #include "base/memory.h"
 
 /* binds[r]: 0 the resource never limits, 1 no two of its users fit together. false: something between. */
@@ -79,20 +80,20 @@ static sked_status allocate(sked_i_shop_model *m, const sked_graph *g, sked_erro
 {
     sked_status st = SKED_OK;
     const int64_t n = g->n_ops;
-    SKED_NEW0(m->duration, n + 1);
-    SKED_NEW(m->machine, n);
-    SKED_NEW0(m->member_ptr, (int64_t)g->n_resources + 2);
-    SKED_NEW(m->member, n);
-    SKED_NEW0(m->rank, n);
-    SKED_NEW0(m->pair_row, n);
-    SKED_NEW0(m->pred_ptr, n + 1);
-    SKED_NEW0(m->succ_ptr, n + 1);
-    SKED_NEW(m->pred_op, g->n_edges);
-    SKED_NEW(m->succ_op, g->n_edges);
-    SKED_NEW(m->pred_lag, g->n_edges);
-    SKED_NEW(m->succ_lag, g->n_edges);
-    SKED_NEW(m->least_lag, n);
-    SKED_NEW(m->end, n);
+    SKED_OWN0(&m->arena, m->duration, n + 1);
+    SKED_OWN(&m->arena, m->machine, n);
+    SKED_OWN0(&m->arena, m->member_ptr, (int64_t)g->n_resources + 2);
+    SKED_OWN(&m->arena, m->member, n);
+    SKED_OWN0(&m->arena, m->rank, n);
+    SKED_OWN0(&m->arena, m->pair_row, n);
+    SKED_OWN0(&m->arena, m->pred_ptr, n + 1);
+    SKED_OWN0(&m->arena, m->succ_ptr, n + 1);
+    SKED_OWN(&m->arena, m->pred_op, g->n_edges);
+    SKED_OWN(&m->arena, m->succ_op, g->n_edges);
+    SKED_OWN(&m->arena, m->pred_lag, g->n_edges);
+    SKED_OWN(&m->arena, m->succ_lag, g->n_edges);
+    SKED_OWN(&m->arena, m->least_lag, n);
+    SKED_OWN(&m->arena, m->end, n);
 cleanup:
     return st;
 }
@@ -198,9 +199,6 @@ void sked_i_shop_model_destroy(sked_i_shop_model *m)
 {
     if (m == NULL)
         return;
-    void *const arrays[] = {m->duration, m->machine,  m->member_ptr, m->member,  m->rank,
-                            m->pair_row, m->pred_ptr, m->succ_ptr,   m->pred_op, m->succ_op,
-                            m->pred_lag, m->succ_lag, m->least_lag,  m->end,     m};
-    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-        free(arrays[k]);
+    sked_i_arena_free(&m->arena);
+    free(m);
 }

@@ -1,6 +1,7 @@
 /* A disjunctive problem: every limited resource runs one op at a time. */
 #ifndef SKED_FORM_SHOP_H
 #define SKED_FORM_SHOP_H
+#include "base/arena.h"
 #include "problem/problem.h"
 
 /*
@@ -8,6 +9,7 @@
  * member[member_ptr[m] .. member_ptr[m + 1] - 1]; a "sequence" is an array of that layout in run order.
  */
 typedef struct sked_i_shop_model {
+    sked_i_arena arena;
     int32_t n, n_machines, n_members, n_ends;
     double *duration;             /* [n + 1]; op n stands for "none" and takes no time */
     int32_t *machine;             /* [n], -1: none */

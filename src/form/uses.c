@@ -1,16 +1,13 @@
 /* Values and who reads them. */
 #include "form/uses.h"
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <string.h>
 
 void sked_i_uses_free(sked_i_uses *u)
 {
-    free(u->reader_ptr);
-    free(u->input_ptr);
-    free(u->reader);
-    free(u->input);
-    free(u->size);
+    sked_i_arena_free(&u->arena);
     *u = (sked_i_uses){0};
 }
 
@@ -21,11 +18,11 @@ sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_us
     int32_t *seen = NULL;
     *u = (sked_i_uses){0};
     SKED_NEW(seen, n);
-    SKED_NEW(u->reader_ptr, (int64_t)n + 1);
-    SKED_NEW0(u->input_ptr, (int64_t)n + 1);
-    SKED_NEW(u->reader, v->out.ptr[n]);
-    SKED_NEW(u->input, v->out.ptr[n]);
-    SKED_NEW(u->size, n);
+    SKED_OWN(&u->arena, u->reader_ptr, (int64_t)n + 1);
+    SKED_OWN0(&u->arena, u->input_ptr, (int64_t)n + 1);
+    SKED_OWN(&u->arena, u->reader, v->out.ptr[n]);
+    SKED_OWN(&u->arena, u->input, v->out.ptr[n]);
+    SKED_OWN(&u->arena, u->size, n);
     for (int32_t i = 0; i < n; i++)
         seen[i] = -1;
     int64_t k = 0;

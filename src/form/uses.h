@@ -1,10 +1,12 @@
 /* Values and the ops that read them. */
 #ifndef SKED_FORM_USES_H
 #define SKED_FORM_USES_H
+#include "base/arena.h"
 #include "form/dag.h"
 
 /* Values and who reads them, each reader once. */
 typedef struct sked_i_uses {
+    sked_i_arena arena;
     int64_t *reader_ptr, *input_ptr; /* [n + 1] */
     int32_t *reader, *input;
     double *size; /* [n] of the value; 0 where nobody reads it */

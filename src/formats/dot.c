@@ -446,14 +446,6 @@ static const char *type_of(const parser *p, const node_values *v)
     return label == NULL || label[0] == 0 || strcmp(label, "\\N") == 0 ? NULL : label;
 }
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Takes "name=amount" off the front of a comma list; the name, with %XX decoded, goes to `name`. */
 static sked_status next_pair(parser *p, const char **list, const char *at, sked_i_buffer *name,
                              sked_i_word *amount)
@@ -473,9 +465,9 @@ static sked_status next_pair(parser *p, const char **list, const char *at, sked_
         equals--;
     name->size = 0;
     for (s += strspn(s, " "); s < equals; s++) {
-        const bool coded =
-            *s == '%' && equals - s > 2 && hex(s[1]) >= 0 && hex(s[2]) >= 0 && (s[1] != '0' || s[2] != '0');
-        sked_i_buffer_char(name, coded ? (char)(16 * hex(s[1]) + hex(s[2])) : *s);
+        const bool coded = *s == '%' && equals - s > 2 && sked_i_hex_digit(s[1]) >= 0 &&
+                           sked_i_hex_digit(s[2]) >= 0 && (s[1] != '0' || s[2] != '0');
+        sked_i_buffer_char(name, coded ? (char)(16 * sked_i_hex_digit(s[1]) + sked_i_hex_digit(s[2])) : *s);
         s += coded ? 2 : 0;
     }
     sked_i_buffer_add(name, "", 0); /* 0-terminates an empty one */

@@ -38,7 +38,7 @@ void sked_i_durations_each(sked_i_json *j, sked_i_buffer *name, sked_i_duration_
         name->size = 0;
         sked_i_buffer_add(name, j->key, j->key_size);
         if (name->failed)
-            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+            sked_i_json_no_memory(j);
         const double duration = sked_i_json_null(j) ? INFINITY : sked_i_json_number(j, "a duration");
         if (j->status == SKED_OK && take(data, name->data, duration, &cause) != SKED_OK)
             sked_i_json_pass(j, &cause);

@@ -86,12 +86,8 @@ static uint32_t entity(const char *s, size_t n)
     const bool hex = s[1] == 'x' || s[1] == 'X';
     uint32_t code = 0;
     for (size_t i = hex ? 2 : 1; i < n; i++) {
-        const char c = s[i];
-        const int digit = c >= '0' && c <= '9'          ? c - '0'
-                          : hex && c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : hex && c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                        : -1;
-        if (digit < 0)
+        const int digit = sked_i_hex_digit(s[i]);
+        if (digit < 0 || digit >= (hex ? 16 : 10))
             return 0;
         code = code * (hex ? 16 : 10) + (uint32_t)digit;
     }

@@ -49,16 +49,6 @@ static sked_status fail_with(sked_i_json *j, sked_status status, const char *mes
                        (long long)(j->token - j->source->text), item);
 }
 
-sked_status sked_i_json_fail(sked_i_json *j, const char *format, ...)
-{
-    char message[700];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    return fail_with(j, SKED_ERR_FORMAT, message);
-}
-
 sked_status sked_i_json_fail_as(sked_i_json *j, sked_status status, const char *format, ...)
 {
     char message[700];
@@ -67,6 +57,11 @@ sked_status sked_i_json_fail_as(sked_i_json *j, sked_status status, const char *
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     return fail_with(j, status, message);
+}
+
+void sked_i_json_no_memory(sked_i_json *j)
+{
+    fail_with(j, SKED_ERR_MEMORY, "");
 }
 
 sked_status sked_i_json_pass(sked_i_json *j, const sked_error *cause)
@@ -171,37 +166,12 @@ static int32_t hex4(const char *s, const char *end)
     if (end - s < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        const char c = s[i];
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
+        const int digit = sked_i_hex_digit(s[i]);
         if (digit < 0)
             return -1;
         x = x * 16 + digit;
     }
     return x;
-}
-
-static void add_utf8(sked_i_buffer *b, int32_t c)
-{
-    char s[4];
-    size_t n = 0;
-    if (c < 0x80) {
-        s[n++] = (char)c;
-    } else if (c < 0x800) {
-        s[n++] = (char)(0xc0 | c >> 6);
-    } else if (c < 0x10000) {
-        s[n++] = (char)(0xe0 | c >> 12);
-        s[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-    } else {
-        s[n++] = (char)(0xf0 | c >> 18);
-        s[n++] = (char)(0x80 | (c >> 12 & 0x3f));
-        s[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-    }
-    if (c >= 0x80)
-        s[n++] = (char)(0x80 | (c & 0x3f));
-    sked_i_buffer_add(b, s, n);
 }
 
 /* \uXXXX (s stands on the first digit), perhaps with its low surrogate; the place after it, or NULL. */
@@ -221,7 +191,7 @@ static const char *unicode_escape(sked_i_json *j, const char *s, sked_i_buffer *
     else if (c == 0)
         sked_i_json_fail(j, "the string contains a NUL character");
     else
-        add_utf8(out, c);
+        sked_i_buffer_utf8(out, (uint32_t)c);
     return c > 0 ? s : NULL;
 }
 
@@ -290,7 +260,7 @@ static bool read_string(sked_i_json *j, sked_i_buffer *scratch, const char **tex
         return false;
     sked_i_buffer_add(scratch, begin, (size_t)(s - begin));
     if (scratch->failed) {
-        sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+        sked_i_json_no_memory(j);
         return false;
     }
     j->at = s + 1;
@@ -363,7 +333,7 @@ void sked_i_json_text(sked_i_json *j, const char *what, sked_i_buffer *out)
         out->size = 0;
         sked_i_buffer_add(out, text, size);
         if (out->failed)
-            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+            sked_i_json_no_memory(j);
     }
 }
 

@@ -50,10 +50,11 @@ SKED_MUST_CHECK sked_status sked_i_json_load(const char *path, sked_i_json_file 
 void sked_i_json_begin(sked_i_json *j, const sked_i_source *source, sked_error *err);
 void sked_i_json_free(sked_i_json *j);
 /* FORMAT error at the last token: "file:line: message (byte n, op 3)". Returns the status. */
-sked_status sked_i_json_fail(sked_i_json *j, const char *format, ...) SKED_PRINTF(2, 3);
+#define sked_i_json_fail(j, ...) sked_i_json_fail_as((j), SKED_ERR_FORMAT, __VA_ARGS__)
 /* The same with another status. */
 sked_status sked_i_json_fail_as(sked_i_json *j, sked_status status, const char *format, ...)
     SKED_PRINTF(3, 4);
+void sked_i_json_no_memory(sked_i_json *j);
 /* Takes over the error of a call that knows no file (the builder). */
 sked_status sked_i_json_pass(sked_i_json *j, const sked_error *cause);
 

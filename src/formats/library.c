@@ -44,11 +44,6 @@ enum { TYPE_DURATION, TYPE_MEMORY, TYPE_WEIGHT, TYPE_DEMAND };
 static const char *const type_keys[] = {"duration", "memory", "weight", "demand"};
 static const sked_i_json_fields type_fields = {"a type", type_keys, 4, true};
 
-static void no_memory(library *lib)
-{
-    sked_i_json_fail_as(&lib->j, SKED_ERR_MEMORY, "out of memory");
-}
-
 static const char *lower_case(sked_i_buffer *out, const char *s, size_t size)
 {
     out->size = 0;
@@ -83,7 +78,7 @@ static void read_resources(library *lib, const char *place)
     while (sked_i_json_key(j)) {
         const int32_t i = add_resource(lib, j->key, j->key_size, INFINITY, &fresh);
         if (i < 0 || sked_i_names_add(&lib->declared, j->key, j->key_size, &fresh) < 0) {
-            no_memory(lib);
+            sked_i_json_no_memory(&lib->j);
             return;
         }
         if (!fresh)
@@ -112,7 +107,7 @@ static void read_units(library *lib, entry *e)
         if (r < 0)
             r = add_resource(lib, j->key, j->key_size, INFINITY, &fresh);
         if (r < 0 || !SKED_OWN_GROW(&lib->arena, lib->unit, lib->unit_cap, lib->n_units + 1)) {
-            no_memory(lib);
+            sked_i_json_no_memory(&lib->j);
             return;
         }
         const double amount = sked_i_json_number(j, "a demand");
@@ -155,7 +150,7 @@ static void read_types(library *lib, const char *place)
         const char *name = lower_case(&lib->text, j->key, j->key_size);
         const int32_t i = name ? sked_i_names_add(&lib->types, name, j->key_size, &fresh) : -1;
         if (i < 0 || !SKED_OWN_GROW(&lib->arena, lib->entry, lib->entry_cap, lib->types.count)) {
-            no_memory(lib);
+            sked_i_json_no_memory(&lib->j);
             return;
         }
         if (!fresh)
@@ -175,7 +170,7 @@ static sked_status read_library(library *lib, const sked_i_source *source, sked_
     for (int32_t r = 0; r < lib->graph->n_resources; r++) {
         const char *name = sked_graph_resource_name(lib->graph, r);
         if (add_resource(lib, name, strlen(name), lib->graph->capacity[r], &fresh) < 0)
-            no_memory(lib);
+            sked_i_json_no_memory(&lib->j);
     }
     sked_i_json_enter(j, '{', "an op library");
     for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;)
@@ -327,7 +322,7 @@ static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, 
         name->size = 0;
         sked_i_buffer_add(name, j->key, j->key_size);
         if (name->failed) {
-            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+            sked_i_json_no_memory(j);
             return;
         }
         const int32_t op = sked_graph_find_op(g, name->data);

@@ -124,7 +124,7 @@ static void read_durations(reader *r, const char *place)
         r->name.size = 0;
         sked_i_buffer_add(&r->name, j->key, j->key_size);
         if (r->name.failed)
-            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+            sked_i_json_no_memory(j);
         if (sked_i_json_peek(j) == '{')
             sked_i_durations_each(j, &r->type, give_to_machine, r);
         else {

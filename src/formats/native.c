@@ -79,7 +79,7 @@ static void read_demand(reader *r)
         r->key.size = 0;
         sked_i_buffer_add(&r->key, j->key, j->key_size);
         if (r->key.failed || !SKED_GROW(r->demand, r->demand_cap, r->n_demands + 1)) {
-            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+            sked_i_json_no_memory(j);
             return;
         }
         const int32_t resource = sked_builder_find_resource(r->b, r->key.data);

@@ -31,7 +31,7 @@ static void read_label(sked_i_json *j, const char *what, sked_i_buffer *out)
     out->size = 0;
     sked_i_buffer_number(out, sked_i_json_number(j, what));
     if (out->failed)
-        sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+        sked_i_json_no_memory(j);
 }
 
 static double read_value(sked_i_json *j, const char *what)
@@ -46,7 +46,7 @@ static int32_t add_label(reader *r, sked_i_names *table, const char *text, bool 
 {
     const int32_t i = sked_i_names_add(table, text, strlen(text), fresh);
     if (i < 0)
-        sked_i_json_fail_as(r->j, SKED_ERR_MEMORY, "out of memory");
+        sked_i_json_no_memory(r->j);
     return i;
 }
 
@@ -164,15 +164,9 @@ static void read_link(reader *r)
 
 static void read_list(reader *r, const char *place, const char *what, void (*read_item)(reader *r))
 {
-    sked_i_json *j = r->j;
-    if (j->status != SKED_OK)
-        return;
-    sked_i_json_seek(j, place);
-    sked_i_json_enter(j, '[', what);
-    j->item = what;
-    for (j->number = 0; sked_i_json_more(j); j->number++)
-        read_item(r);
-    j->item = j->status == SKED_OK ? NULL : what;
+    if (sked_i_json_section(r->j, place, what, what))
+        while (sked_i_json_item(r->j))
+            read_item(r);
 }
 
 sked_status sked_i_nodes_build(sked_i_json *j, const sked_i_nodes_spec *spec, const char *nodes,

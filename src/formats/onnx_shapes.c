@@ -118,7 +118,7 @@ sked_status sked_i_onnx_shapes_begin(shapes *s, const Onnx__ModelProto *model, d
 
 void sked_i_onnx_shapes_free(shapes *s)
 {
-    sked_i_onnx_arena_free(&s->arena);
+    sked_i_arena_free(&s->arena.chunks);
     sked_i_names_free(&s->functions);
     free(s->function_at);
 }

@@ -11,38 +11,22 @@ enum { max_rank = sked_i_onnx_max_rank, max_values = sked_i_onnx_max_values };
 
 enum { chunk_size = 4096, max_total = 1 << 23 }; /* 64 MiB of values in all */
 
-typedef struct sked_i_onnx_chunk {
-    struct sked_i_onnx_chunk *before;
-    double value[chunk_size];
-} chunk;
-
 double *sked_i_onnx_values_new(sked_i_onnx_arena *arena, int64_t count)
 {
     if (count > max_values || arena->total + count > max_total)
         return NULL;
-    if (arena->last == NULL || arena->used + count > chunk_size) {
-        chunk *fresh = malloc(sizeof *fresh);
-        if (fresh == NULL) {
-            arena->no_memory = true;
-            return NULL;
-        }
-        fresh->before = arena->last;
-        arena->last = fresh;
+    if (arena->chunk == NULL || arena->used + count > chunk_size) {
+        arena->chunk = sked_i_arena_alloc(&arena->chunks, chunk_size, sizeof *arena->chunk);
         arena->used = 0;
     }
-    double *place = arena->last->value + arena->used;
+    if (arena->chunk == NULL) {
+        arena->no_memory = true;
+        return NULL;
+    }
+    double *place = arena->chunk + arena->used;
     arena->used += count;
     arena->total += count;
     return place;
-}
-
-void sked_i_onnx_arena_free(sked_i_onnx_arena *arena)
-{
-    while (arena->last != NULL) {
-        chunk *before = arena->last->before;
-        free(arena->last);
-        arena->last = before;
-    }
 }
 
 /* ------------------------------------------------------------------ sizes */

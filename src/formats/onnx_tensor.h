@@ -4,6 +4,7 @@
  */
 #ifndef SKED_FORMATS_ONNX_TENSOR_H
 #define SKED_FORMATS_ONNX_TENSOR_H
+#include "base/arena.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -24,13 +25,13 @@ typedef struct sked_i_onnx_tensor {
 
 /* Values of tensors, all freed together. A file that asks for more than the limit gets no more of them. */
 typedef struct sked_i_onnx_arena {
-    struct sked_i_onnx_chunk *last;
-    int64_t used, total; /* of the last chunk; of all */
+    sked_i_arena chunks;
+    double *chunk;       /* the last one */
+    int64_t used, total; /* of it; of all */
     bool no_memory;
 } sked_i_onnx_arena;
 /* Room for count <= sked_i_onnx_max_values values, or NULL; then no_memory says whether malloc failed. */
 double *sked_i_onnx_values_new(sked_i_onnx_arena *arena, int64_t count);
-void sked_i_onnx_arena_free(sked_i_onnx_arena *arena);
 
 /* What value_info, inputs and outputs say. Leaves t alone where they say nothing. */
 void sked_i_onnx_from_type(const Onnx__TypeProto *type, sked_i_onnx_tensor *t);

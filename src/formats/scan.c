@@ -214,18 +214,6 @@ int32_t sked_i_id_find(const sked_i_names *ids, int64_t id)
     return sked_i_names_find(ids, w.text, w.size);
 }
 
-bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code)
-{
-    if (code == 0 || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
-        return false;
-    const int tail = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-    sked_i_buffer_char(b, (char)(lead[tail] | code >> (6 * tail)));
-    for (int k = tail - 1; k >= 0; k--)
-        sked_i_buffer_char(b, (char)(0x80 | (code >> (6 * k) & 0x3f)));
-    return true;
-}
-
 sked_status sked_i_name_after_file(const sked_i_source *source, sked_builder *b, sked_error *err)
 {
     char stem[300];

@@ -70,9 +70,6 @@ SKED_MUST_CHECK sked_status sked_i_word_attribute(const sked_i_source *source, c
 int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh);
 int32_t sked_i_id_find(const sked_i_names *ids, int64_t id);
 
-/* Appends a code point as UTF-8; false (and nothing appended) for 0, surrogates and what is past U+10FFFF. */
-bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code);
-
 /* Runs a builder call that reports into `&cause`; a failure leaves through cleanup as "name:line: cause". */
 #define SKED_BUILD(source, position, call)                              \
     do {                                                                \

@@ -46,11 +46,6 @@ typedef struct trace {
     uint32_t seen;
 } trace;
 
-static void no_memory(trace *t)
-{
-    sked_i_json_fail_as(t->j, SKED_ERR_MEMORY, "out of memory");
-}
-
 /* The events among the members of the object that comes next. */
 static const char *find_member(sked_i_json *j)
 {
@@ -86,7 +81,7 @@ static void rank_ops(trace *t)
     const sked_graph *g = t->graph;
     t->ranked = sked_i_arena_alloc(&t->arena, g->n_ops, sizeof *t->ranked);
     if (t->ranked == NULL) {
-        no_memory(t);
+        sked_i_json_no_memory(t->j);
         return;
     }
     for (int32_t i = 0; i < g->n_ops; i++) {
@@ -132,7 +127,7 @@ static int32_t find_op(trace *t)
 static void add_sample(trace *t, int32_t op, double time)
 {
     if (!SKED_OWN_GROW(&t->arena, t->sample, t->sample_cap, t->n_samples + 1))
-        no_memory(t);
+        sked_i_json_no_memory(t->j);
     else
         t->sample[t->n_samples++] = (sample){op, time};
 }
@@ -146,7 +141,7 @@ static void add_mark(trace *t, int32_t op, bool begins)
         t->process.failed ? -1
                           : sked_i_names_add(&t->tracks, t->process.data, (size_t)t->process.size, &fresh);
     if (track < 0 || !SKED_OWN_GROW(&t->arena, t->mark, t->mark_cap, t->n_marks + 1)) {
-        no_memory(t);
+        sked_i_json_no_memory(t->j);
         return;
     }
     t->mark[t->n_marks] = (mark){t->n_marks, track, op, begins, t->time};
@@ -186,7 +181,7 @@ static void read_fields(trace *t)
         else
             read_word(j, event_keys[k], word[k]);
     if (t->name.failed || t->phase.failed || t->process.failed || t->thread.failed)
-        no_memory(t);
+        sked_i_json_no_memory(t->j);
 }
 
 static void read_event(trace *t)

@@ -86,22 +86,11 @@ typedef struct reader {
         *machines; /* sections, NULL: not there */
 } reader;
 
-static void no_memory(reader *r)
-{
-    sked_i_json_fail_as(&r->j, SKED_ERR_MEMORY, "out of memory");
-}
-
 static void read_list(reader *r, const char *place, const char *what, void (*read_item)(reader *r))
 {
-    sked_i_json *j = &r->j;
-    if (place == NULL || j->status != SKED_OK)
-        return;
-    sked_i_json_seek(j, place);
-    sked_i_json_enter(j, '[', what);
-    j->item = what;
-    for (j->number = 0; sked_i_json_more(j); j->number++)
-        read_item(r);
-    j->item = j->status == SKED_OK ? NULL : what;
+    if (sked_i_json_section(&r->j, place, what, what))
+        while (sked_i_json_item(&r->j))
+            read_item(r);
 }
 
 /* "mProject_ID0000001" and "mProject_1" are of type "mProject". */
@@ -144,7 +133,7 @@ static void read_identity(reader *r)
         return;
     }
     if (i < 0 || !SKED_OWN_GROW(&r->arena, r->task, r->task_cap, (int64_t)i + 2)) {
-        no_memory(r);
+        sked_i_json_no_memory(&r->j);
         return;
     }
     r->task[i] = (task){.runtime = NAN, .memory = NAN, .cores = NAN, .node = -1};
@@ -152,7 +141,7 @@ static void read_identity(reader *r)
         sked_i_names_add(&r->types, name->data, type_size(name->data, (size_t)name->size), &fresh);
     if (r->task[i].type < 0 ||
         (r->unique_names && sked_i_names_add(&r->names, name->data, (size_t)name->size, &fresh) < 0))
-        no_memory(r);
+        sked_i_json_no_memory(&r->j);
     r->unique_names = r->unique_names && fresh;
 }
 
@@ -162,7 +151,7 @@ static int32_t find_file(reader *r, const sked_i_buffer *name)
     bool fresh = false;
     const int32_t i = sked_i_names_add(&r->files, name->data, (size_t)name->size, &fresh);
     if (i < 0 || !SKED_OWN_GROW(&r->arena, r->file, r->file_cap, r->files.count)) {
-        no_memory(r);
+        sked_i_json_no_memory(&r->j);
         return -1;
     }
     if (fresh)
@@ -178,7 +167,7 @@ static void use_file(reader *r, int32_t file, bool reads)
     } else if (SKED_OWN_GROW(&r->arena, r->input, r->input_cap, r->n_inputs + 1)) {
         r->input[r->n_inputs++] = file;
     } else {
-        no_memory(r);
+        sked_i_json_no_memory(&r->j);
     }
 }
 
@@ -245,7 +234,7 @@ static void read_neighbours(reader *r, bool parents)
             sked_i_json_fail(j, "no task has the id '%s'",
                              sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
         } else if (!SKED_OWN_GROW(&r->arena, r->link, r->link_cap, r->n_links + 1)) {
-            no_memory(r);
+            sked_i_json_no_memory(&r->j);
         } else {
             r->link[r->n_links++] =
                 (dependency){parents ? other : r->current, parents ? r->current : other, 0};

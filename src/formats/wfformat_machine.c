@@ -56,7 +56,7 @@ static void read_node(sked_i_json *j, sked_i_wfnodes *nodes, sked_i_buffer *name
         return;
     const int32_t i = sked_i_names_add(&nodes->names, name->data, (size_t)name->size, &fresh);
     if (i < 0 || !SKED_GROW(nodes->node, nodes->cap, nodes->names.count))
-        sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+        sked_i_json_no_memory(j);
     else if (!fresh)
         sked_i_json_fail(j, "two machines have the name '%s'",
                          sked_i_quote(name->data, (size_t)name->size, quoted, sizeof quoted));

@@ -34,16 +34,6 @@ static void fail_with(sked_i_xml *x, sked_status status, const char *message)
         ((xmlParserCtxtPtr)x->parser)->disableSAX = 1;
 }
 
-void sked_i_xml_fail(sked_i_xml *x, const char *format, ...)
-{
-    char message[700];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    fail_with(x, SKED_ERR_FORMAT, message);
-}
-
 void sked_i_xml_fail_as(sked_i_xml *x, sked_status status, const char *format, ...)
 {
     char message[700];

@@ -32,7 +32,7 @@ struct sked_i_xml {
 SKED_MUST_CHECK sked_status sked_i_xml_parse(const sked_i_source *source, const sked_i_xml_handler *handler,
                                              void *data, sked_error *err);
 /* FORMAT error with file and line; the parse stops. */
-void sked_i_xml_fail(sked_i_xml *x, const char *format, ...) SKED_PRINTF(2, 3);
+#define sked_i_xml_fail(x, ...) sked_i_xml_fail_as((x), SKED_ERR_FORMAT, __VA_ARGS__)
 void sked_i_xml_fail_as(sked_i_xml *x, sked_status status, const char *format, ...) SKED_PRINTF(3, 4);
 /* Takes over the error of a call that knows no file (the builder). */
 void sked_i_xml_pass(sked_i_xml *x, const sked_error *cause);

@@ -109,7 +109,7 @@ static void read_name(reader *r)
     r->text.size = 0;
     sked_i_buffer_add(&r->text, r->j.key, r->j.key_size);
     if (r->text.failed || sked_i_names_add(&r->given, r->j.key, r->j.key_size, &fresh) < 0)
-        sked_i_json_fail_as(&r->j, SKED_ERR_MEMORY, "out of memory");
+        sked_i_json_no_memory(&r->j);
     else if (!fresh)
         sked_i_json_fail(&r->j, "a parameter is given twice");
 }

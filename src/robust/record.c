@@ -253,7 +253,7 @@ static void read_trace(reader *r, double **moment, const char *what)
 {
     if (r->j.status == SKED_OK &&
         (*moment = sked_i_alloc(r->head->problem->graph->n_ops, sizeof **moment)) == NULL)
-        sked_i_json_fail_as(&r->j, SKED_ERR_MEMORY, "out of memory");
+        sked_i_json_no_memory(&r->j);
     else
         read_column(r, what, read_moment, *moment);
 }

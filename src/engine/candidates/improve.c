@@ -1,6 +1,7 @@
 /* Candidates improved one by one: justification, then a climb by moves of one op, then devices. */
 #include "engine/candidates/candidates.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/thread.h"
@@ -10,6 +11,7 @@
 
 /* What one thread works with. */
 typedef struct improver {
+    sked_i_arena arena;
     const struct job *job;
     sked_i_justifier justifier;
     int32_t *list, *start, *trial, *position;
@@ -29,9 +31,7 @@ typedef struct job {
 static void close_improver(improver *x)
 {
     sked_i_justifier_close(&x->justifier);
-    void *const owned[] = {x->list, x->start, x->trial, x->position};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&x->arena);
 }
 
 static sked_status open_improver(improver *x, const job *j, sked_error *err)
@@ -42,10 +42,10 @@ static sked_status open_improver(improver *x, const job *j, sked_error *err)
     if (c == NULL)
         return SKED_OK;
     SKED_TRY(sked_i_justifier_open(&x->justifier, c, j->how->limit, err));
-    SKED_NEW(x->list, c->n);
-    SKED_NEW(x->start, c->n);
-    SKED_NEW(x->trial, c->n);
-    SKED_NEW(x->position, c->n);
+    SKED_OWN(&x->arena, x->list, c->n);
+    SKED_OWN(&x->arena, x->start, c->n);
+    SKED_OWN(&x->arena, x->trial, c->n);
+    SKED_OWN(&x->arena, x->position, c->n);
 cleanup:
     return st;
 }

@@ -1,4 +1,5 @@
 #include "engine/clause/choice.h"
+#include "base/arena.h"
 
 #include <assert.h>
 
@@ -8,6 +9,7 @@ typedef struct rule {
 } rule;
 
 struct sked_i_clause_choices {
+    sked_i_arena arena;
     rule *rule;
     int64_t n_rules, rule_cap;
     sked_i_clause_option *option;
@@ -26,18 +28,15 @@ void sked_i_clause_choices_destroy(sked_i_clause_choices *c)
 {
     if (c == NULL)
         return;
-    free(c->rule);
-    free(c->option);
-    free(c->at);
-    free(c->woken);
+    sked_i_arena_free(&c->arena);
     free(c);
 }
 
 bool sked_i_clause_choices_add(sked_i_clause_choices *c, int32_t target, int32_t most,
                                const sked_i_clause_option *option, int32_t count)
 {
-    if (!SKED_GROW(c->rule, c->rule_cap, c->n_rules + 1) ||
-        !SKED_GROW(c->option, c->option_cap, c->n_options + count))
+    if (!SKED_OWN_GROW(&c->arena, c->rule, c->rule_cap, c->n_rules + 1) ||
+        !SKED_OWN_GROW(&c->arena, c->option, c->option_cap, c->n_options + count))
         return false;
     c->rule[c->n_rules++] = (rule){target, most, c->n_options, c->n_options + count};
     for (int32_t k = 0; k < count; k++)
@@ -114,8 +113,8 @@ static void watch_all(const sked_i_clause_choices *c, int64_t *at, int64_t *woke
 static bool lay_out(const sked_i_clause_solver *s, sked_i_clause_choices *c)
 {
     const int64_t views = 2 * (int64_t)s->n_vars;
-    c->at = sked_i_alloc_zero(views + 2, sizeof *c->at);
-    c->woken = sked_i_alloc(2 * c->n_options, sizeof *c->woken);
+    c->at = sked_i_arena_alloc_zero(&c->arena, views + 2, sizeof *c->at);
+    c->woken = sked_i_arena_alloc(&c->arena, 2 * c->n_options, sizeof *c->woken);
     if (c->at == NULL || c->woken == NULL)
         return false;
     watch_all(c, c->at, NULL);

@@ -1,5 +1,6 @@
 /* The learning solver on packed words: see learner.h. */
 #include "engine/clause/clause_learner.h"
+#include "base/arena.h"
 #include "base/restart.h"
 
 #include <assert.h>
@@ -13,6 +14,7 @@ typedef struct member {
 } member;
 
 struct sked_i_learner {
+    sked_i_arena arena;
     sked_i_clause_solver *solver;
     sked_i_client *client;
     const sked_i_core *core;
@@ -204,9 +206,7 @@ void sked_i_learner_destroy(sked_i_learner *l)
     if (l == NULL)
         return;
     sked_i_clause_destroy(l->solver);
-    free(l->free_at);
-    free(l->active);
-    free(l->members);
+    sked_i_arena_free(&l->arena);
     free(l);
 }
 
@@ -255,9 +255,9 @@ sked_i_learner *sked_i_learner_create(const sked_i_core *core, int32_t makespan,
     if (l == NULL)
         return NULL;
     *l = (sked_i_learner){.client = client, .core = core, .n = core->n, .makespan = INT32_MAX};
-    l->active = sked_i_alloc(l->n, sizeof *l->active);
-    l->members = sked_i_alloc(l->n, sizeof *l->members);
-    l->free_at = sked_i_alloc(((int64_t)makespan + 1) * core->words, sizeof *l->free_at);
+    l->active = sked_i_arena_alloc(&l->arena, l->n, sizeof *l->active);
+    l->members = sked_i_arena_alloc(&l->arena, l->n, sizeof *l->members);
+    l->free_at = sked_i_arena_alloc(&l->arena, ((int64_t)makespan + 1) * core->words, sizeof *l->free_at);
     if (l->active && l->members && l->free_at &&
         sked_i_clause_create(l->n, l->n, 0, &l->solver, &ignored) == SKED_OK) {
         find_active(l);

@@ -277,9 +277,9 @@ static bool check(sked_i_clause_solver *s, void *self)
 bool sked_i_clause_machine_create(sked_i_clause_machine *m, int32_t count)
 {
     *m = (sked_i_clause_machine){.count = count};
-    m->var = sked_i_alloc(count, sizeof *m->var);
-    m->duration = sked_i_alloc(count, sizeof *m->duration);
-    m->before = sked_i_alloc((int64_t)count * count, sizeof *m->before);
+    m->var = sked_i_arena_alloc(&m->arena, count, sizeof *m->var);
+    m->duration = sked_i_arena_alloc(&m->arena, count, sizeof *m->duration);
+    m->before = sked_i_arena_alloc(&m->arena, (int64_t)count * count, sizeof *m->before);
     for (int64_t k = 0; m->before && k < (int64_t)count * count; k++)
         m->before[k] = SKED_I_LIT_NEVER;
     return m->var && m->duration && m->before;
@@ -287,9 +287,7 @@ bool sked_i_clause_machine_create(sked_i_clause_machine *m, int32_t count)
 
 void sked_i_clause_machine_free(sked_i_clause_machine *m)
 {
-    free(m->var);
-    free(m->duration);
-    free(m->before);
+    sked_i_arena_free(&m->arena);
     *m = (sked_i_clause_machine){0};
 }
 

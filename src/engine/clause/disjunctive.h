@@ -5,9 +5,11 @@
  */
 #ifndef SKED_ENGINE_CLAUSE_DISJUNCTIVE_H
 #define SKED_ENGINE_CLAUSE_DISJUNCTIVE_H
+#include "base/arena.h"
 #include "engine/clause/clause.h"
 
 typedef struct sked_i_clause_machine {
+    sked_i_arena arena;
     int32_t count;
     int32_t *var, *duration; /* [count] start variables; durations above 0 */
     sked_i_lit *before;      /* [count * count] the row's task ends before the column's begins */

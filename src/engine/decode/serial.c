@@ -1,4 +1,5 @@
 #include "engine/decode/serial.h"
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include "engine/decode/sgs.h"
@@ -63,13 +64,14 @@ sked_status sked_i_serial_create(const sked_i_core *core, bool stepwise, const s
     v->wide = core->guard[0] >> 32 != 0;
     v->stepwise = stepwise;
     v->count = (int32_t)(capacity - 2 * pad - lanes);
-    SKED_NEW(v->slot, core->n);
-    SKED_NEW(v->source, entries);
-    SKED_NEW(v->lag, entries);
-    SKED_NEW(v->mark, core->n);
-    SKED_NEW(v->hint, core->kinds + 1);
-    SKED_NEW(v->when_block, capacity);
-    v->room_block = sked_i_alloc_zero(capacity, v->wide ? sizeof(uint64_t) : sizeof(uint32_t));
+    SKED_OWN(&v->arena, v->slot, core->n);
+    SKED_OWN(&v->arena, v->source, entries);
+    SKED_OWN(&v->arena, v->lag, entries);
+    SKED_OWN(&v->arena, v->mark, core->n);
+    SKED_OWN(&v->arena, v->hint, core->kinds + 1);
+    SKED_OWN(&v->arena, v->when_block, capacity);
+    v->room_block =
+        sked_i_arena_alloc_zero(&v->arena, capacity, v->wide ? sizeof(uint64_t) : sizeof(uint32_t));
     if (v->room_block == NULL) {
         st = sked_i_no_memory(err);
         goto cleanup;
@@ -90,9 +92,7 @@ void sked_i_serial_destroy(sked_i_serial *v)
 {
     if (v == NULL)
         return;
-    void *const owned[] = {v->slot, v->source, v->lag, v->mark, v->hint, v->when_block, v->room_block};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&v->arena);
     free(v);
 }
 

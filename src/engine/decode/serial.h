@@ -6,6 +6,7 @@
  */
 #ifndef SKED_ENGINE_DECODE_SERIAL_H
 #define SKED_ENGINE_DECODE_SERIAL_H
+#include "base/arena.h"
 #include "base/clock.h"
 #include "form/cumulative.h"
 
@@ -18,6 +19,7 @@ typedef struct sked_i_serial_slot {
 
 /* Work space for one core and one thread. */
 typedef struct sked_i_serial {
+    sked_i_arena arena;
     const sked_i_core *core;
     const sked_i_limit *limit;  /* polled during long decodes */
     sked_i_serial_slot *slot;   /* [n] */

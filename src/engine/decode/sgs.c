@@ -3,6 +3,7 @@
  * one word (nearly every problem) and for many.
  */
 #include "engine/decode/sgs.h"
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -29,13 +30,13 @@ sked_status sked_i_sgs_use_plain(sked_i_sgs *s, sked_error *err)
     s->steps = (int64_t)core->span + last + 1;
     s->stepwise = s->steps * w <= max_steps && core->work <= max_mean_plain * n;
     s->hinted = core->kinds <= max_hints && core->kinds * 4 <= core->n;
-    SKED_NEW(s->hint, core->kinds + 1);
+    SKED_OWN(&s->arena, s->hint, core->kinds + 1);
     if (s->stepwise) {
-        SKED_NEW(s->free_at, s->steps * w);
+        SKED_OWN(&s->arena, s->free_at, s->steps * w);
         s->used = (int32_t)s->steps;
     } else {
-        SKED_NEW(s->free_at, (2 * n + 3) * w);
-        SKED_NEW(s->change, 2 * n + 3);
+        SKED_OWN(&s->arena, s->free_at, (2 * n + 3) * w);
+        SKED_OWN(&s->arena, s->change, 2 * n + 3);
     }
 cleanup:
     return st; /* what was made is freed with s */
@@ -58,17 +59,17 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
         SKED_TRY(sked_i_serial_create(core, brief, limit, &s->serial, err));
     else
         SKED_TRY(sked_i_sgs_use_plain(s, err));
-    SKED_NEW(s->free_now, w);
+    SKED_OWN(&s->arena, s->free_now, w);
     if (n >= large && sked_i_needs_fit(core))
-        SKED_NEW0(s->need, n + 64);
-    SKED_NEW(s->rank, n);
-    SKED_NEW(s->waiting, n);
-    SKED_NEW(s->ready, n);
-    SKED_NEW0(s->eligible, n / 64 + 1);
-    SKED_NEW0(s->summary, n / 4096 + 1);
-    SKED_NEW(s->heap.at, 2 * n + 1);
-    SKED_NEW(s->bucket, buckets + 1);
-    SKED_NEW(s->sorted, n);
+        SKED_OWN0(&s->arena, s->need, n + 64);
+    SKED_OWN(&s->arena, s->rank, n);
+    SKED_OWN(&s->arena, s->waiting, n);
+    SKED_OWN(&s->arena, s->ready, n);
+    SKED_OWN0(&s->arena, s->eligible, n / 64 + 1);
+    SKED_OWN0(&s->arena, s->summary, n / 4096 + 1);
+    SKED_OWN(&s->arena, s->heap.at, 2 * n + 1);
+    SKED_OWN(&s->arena, s->bucket, buckets + 1);
+    SKED_OWN(&s->arena, s->sorted, n);
     *out = s;
     return SKED_OK;
 cleanup:
@@ -80,10 +81,7 @@ void sked_i_sgs_destroy(sked_i_sgs *s)
 {
     if (s == NULL)
         return;
-    void *const owned[] = {s->free_at, s->change,  s->hint,   s->rank,   s->waiting,  s->ready, s->eligible,
-                           s->summary, s->heap.at, s->bucket, s->sorted, s->free_now, s->need};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&s->arena);
     sked_i_serial_destroy(s->serial);
     free(s);
 }

@@ -4,6 +4,7 @@
  */
 #ifndef SKED_ENGINE_DECODE_SGS_H
 #define SKED_ENGINE_DECODE_SGS_H
+#include "base/arena.h"
 #include "base/heap.h"
 #include "engine/decode/serial.h"
 
@@ -11,6 +12,7 @@
 
 /* Work space for one core and one thread. */
 typedef struct sked_i_sgs {
+    sked_i_arena arena;
     const sked_i_core *core;
     const sked_i_limit *limit; /* polled during long decodes */
     const int32_t *fixed;      /* [n] start or -1; NULL: none */

@@ -4,6 +4,7 @@
  * Ready ops are kept in classes of equal demands, so that "the best that fits" is one look per class and
  * not per op. On devices alone there is one class.
  */
+#include "base/arena.h"
 #include "base/heap.h"
 #include "base/memory.h"
 #include "base/set.h"
@@ -27,6 +28,7 @@ typedef struct op_class {
 } op_class;
 
 typedef struct engine {
+    sked_i_arena arena;
     const sked_i_list_input *input;
     bool plain;              /* successors follow the end of an op: nothing to remember but their number */
     op_state *state;         /* [n] unless plain */
@@ -50,10 +52,7 @@ typedef struct engine {
 
 static void release(engine *x)
 {
-    void *const owned[] = {x->state, x->waiting, x->positions, x->members,    x->classes,    x->active,
-                           x->words, x->free,    x->users,     x->pending.at, x->running.at, x->idle};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&x->arena);
 }
 
 /* Members of every class in order of rank. */
@@ -68,7 +67,7 @@ static sked_status number_members(engine *x, sked_error *err)
     if (x->input->pools->n_classes == 1)
         return SKED_OK;
     SKED_NEW(by_rank, n);
-    SKED_NEW(x->positions, n);
+    SKED_OWN(&x->arena, x->positions, n);
     x->position = x->positions;
     for (int32_t i = 0; i < n; i++)
         by_rank[x->input->rank[i]] = i;
@@ -88,14 +87,14 @@ static sked_status fill_classes(engine *x, sked_error *err)
     const int32_t n = x->input->view->n;
     sked_status st = SKED_OK;
     int64_t words = 0;
-    SKED_NEW0(x->classes, x->input->pools->n_classes);
-    SKED_NEW(x->active, x->input->pools->n_classes);
+    SKED_OWN0(&x->arena, x->classes, x->input->pools->n_classes);
+    SKED_OWN(&x->arena, x->active, x->input->pools->n_classes);
     for (int32_t i = 0; i < n; i++) {
         x->classes[sked_i_pools_class(x->input->pools, i)].best++; /* holds the size for now */
     }
     for (int32_t c = 0; c < x->input->pools->n_classes; c++)
         words += sked_i_set_words(x->classes[c].best);
-    SKED_NEW0(x->words, words);
+    SKED_OWN0(&x->arena, x->words, words);
     int64_t first = 0, used = 0;
     for (int32_t c = 0; c < x->input->pools->n_classes; c++) {
         op_class *const k = &x->classes[c];
@@ -131,15 +130,15 @@ static sked_status prepare(engine *x, sked_error *err)
     sked_status st = SKED_OK;
     x->plain = v->plain && x->input->release == NULL;
     if (x->plain)
-        SKED_NEW(x->waiting, v->n);
+        SKED_OWN(&x->arena, x->waiting, v->n);
     else
-        SKED_NEW(x->state, v->n);
-    SKED_NEW(x->members, v->n);
-    SKED_NEW(x->free, q->count);
-    SKED_NEW0(x->users, q->count);
-    SKED_NEW(x->pending.at, x->plain ? 0 : v->n);
-    SKED_NEW(x->running.at, v->n);
-    SKED_NEW(x->idle, x->input->devices);
+        SKED_OWN(&x->arena, x->state, v->n);
+    SKED_OWN(&x->arena, x->members, v->n);
+    SKED_OWN(&x->arena, x->free, q->count);
+    SKED_OWN0(&x->arena, x->users, q->count);
+    SKED_OWN(&x->arena, x->pending.at, x->plain ? 0 : v->n);
+    SKED_OWN(&x->arena, x->running.at, v->n);
+    SKED_OWN(&x->arena, x->idle, x->input->devices);
     SKED_TRY(fill_classes(x, err));
     for (int32_t r = 0; r < q->count; r++)
         x->free[r] = q->capacity[r];

@@ -5,6 +5,7 @@
  * run and with every op that is placed. That finds a schedule nearly always, not always: a dead end shows as
  * x->late.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "engine/list/placer.h"
 
@@ -13,6 +14,7 @@
 typedef sked_i_placer placer;
 
 struct sked_i_reach {
+    sked_i_arena arena;
     int32_t words;        /* of a set of devices */
     uint64_t *out, *into; /* [devices * words] what a device reaches; what reaches it; itself in both */
     uint64_t *able;       /* [n * words] devices that can run the op */
@@ -37,13 +39,7 @@ void sked_i_reach_destroy(sked_i_reach *r)
 {
     if (r == NULL)
         return;
-    free(r->out);
-    free(r->into);
-    free(r->able);
-    free(r->may);
-    free(r->set);
-    free(r->queue);
-    free(r->queued);
+    sked_i_arena_free(&r->arena);
     free(r);
 }
 
@@ -87,13 +83,13 @@ sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked
         return SKED_OK;
     SKED_NEW0(r, 1);
     r->words = (m + 63) / 64;
-    SKED_NEW0(r->out, (int64_t)m * r->words);
-    SKED_NEW0(r->into, (int64_t)m * r->words);
-    SKED_NEW0(r->able, (int64_t)n * r->words);
-    SKED_NEW(r->may, (int64_t)n * r->words);
-    SKED_NEW(r->set, r->words);
-    SKED_NEW(r->queue, n);
-    SKED_NEW0(r->queued, n);
+    SKED_OWN0(&r->arena, r->out, (int64_t)m * r->words);
+    SKED_OWN0(&r->arena, r->into, (int64_t)m * r->words);
+    SKED_OWN0(&r->arena, r->able, (int64_t)n * r->words);
+    SKED_OWN(&r->arena, r->may, (int64_t)n * r->words);
+    SKED_OWN(&r->arena, r->set, r->words);
+    SKED_OWN(&r->arena, r->queue, n);
+    SKED_OWN0(&r->arena, r->queued, n);
     fill_sets(x, r);
     *out = r;
     return SKED_OK;

@@ -3,6 +3,7 @@
  * priority into the first slot of an interval that is free; an op that finds none takes one by force and
  * ejects whoever stands there, within a budget of placements.
  */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "engine/modulo/modulo.h"
 
@@ -18,15 +19,15 @@ sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_er
         return sked_i_no_memory(err);
     m->loop = loop;
     SKED_TRY(sked_i_reservation_create(loop, &m->table, err));
-    SKED_NEW(m->start, loop->n);
-    SKED_NEW(m->last, loop->n);
-    SKED_NEW0(m->device, loop->n);
-    SKED_NEW(m->order, loop->n);
-    SKED_NEW(m->rank, loop->n);
-    SKED_NEW(m->toll, loop->n);
-    SKED_NEW0(m->words, sked_i_set_words(loop->n));
+    SKED_OWN(&m->arena, m->start, loop->n);
+    SKED_OWN(&m->arena, m->last, loop->n);
+    SKED_OWN0(&m->arena, m->device, loop->n);
+    SKED_OWN(&m->arena, m->order, loop->n);
+    SKED_OWN(&m->arena, m->rank, loop->n);
+    SKED_OWN(&m->arena, m->toll, loop->n);
+    SKED_OWN0(&m->arena, m->words, sked_i_set_words(loop->n));
     sked_i_set_place(&m->unplaced, loop->n, m->words);
-    SKED_NEW(m->sort, loop->n);
+    SKED_OWN(&m->arena, m->sort, loop->n);
     *out = m;
     return SKED_OK;
 cleanup:
@@ -39,14 +40,7 @@ void sked_i_ims_destroy(sked_i_ims *m)
     if (m == NULL)
         return;
     sked_i_reservation_destroy(m->table);
-    free(m->start);
-    free(m->last);
-    free(m->device);
-    free(m->order);
-    free(m->rank);
-    free(m->toll);
-    free(m->words);
-    free(m->sort);
+    sked_i_arena_free(&m->arena);
     free(m);
 }
 

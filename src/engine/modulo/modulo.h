@@ -1,6 +1,7 @@
 /* Modulo scheduling: the reservation table, iterative modulo scheduling, an exact decision procedure. */
 #ifndef SKED_ENGINE_MODULO_MODULO_H
 #define SKED_ENGINE_MODULO_MODULO_H
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/set.h"
@@ -62,6 +63,7 @@ typedef struct sked_i_ims_turn {
 
 /* One engine for one loop: all working memory, and the schedule it makes. */
 typedef struct sked_i_ims {
+    sked_i_arena arena;
     const sked_i_loop *loop;
     const sked_i_frame *frame;
     sked_i_reservation *table;

@@ -1,5 +1,6 @@
 #include "engine/population/population.h"
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "schedule/equal.h"
 
@@ -17,6 +18,7 @@ typedef struct member {
 } member;
 
 struct sked_i_population {
+    sked_i_arena arena;
     sked_i_justifier *decode;
     sked_i_client *client;
     sked_i_population_see *see;
@@ -37,9 +39,7 @@ void sked_i_population_destroy(sked_i_population *p)
 {
     if (p == NULL)
         return;
-    void *const owned[] = {p->member, p->pool, p->child, p->start, p->position, p->used};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&p->arena);
     free(p);
 }
 
@@ -65,12 +65,12 @@ sked_i_population *sked_i_population_create(sked_i_justifier *decode, sked_i_cli
     p->capacity = (int32_t)size;
     p->patience = 10000;
     p->best = INT32_MAX;
-    p->member = sked_i_alloc_zero(size, sizeof *p->member);
-    p->pool = sked_i_alloc(size * n, sizeof *p->pool);
-    p->child = sked_i_alloc(n, sizeof *p->child);
-    p->start = sked_i_alloc(n, sizeof *p->start);
-    p->position = sked_i_alloc(n, sizeof *p->position);
-    p->used = sked_i_alloc_zero(n, sizeof *p->used);
+    p->member = sked_i_arena_alloc_zero(&p->arena, size, sizeof *p->member);
+    p->pool = sked_i_arena_alloc(&p->arena, size * n, sizeof *p->pool);
+    p->child = sked_i_arena_alloc(&p->arena, n, sizeof *p->child);
+    p->start = sked_i_arena_alloc(&p->arena, n, sizeof *p->start);
+    p->position = sked_i_arena_alloc(&p->arena, n, sizeof *p->position);
+    p->used = sked_i_arena_alloc_zero(&p->arena, n, sizeof *p->used);
     if (!p->member || !p->pool || !p->child || !p->start || !p->position || !p->used) {
         sked_i_population_destroy(p);
         return NULL;

@@ -1,5 +1,6 @@
 /* Device sequences: loading, timing, moves, the critical path. */
 #include "engine/sequence/sequence.h"
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -14,12 +15,8 @@ void sked_i_sequence_destroy(sked_i_sequence *s)
     if (s == NULL)
         return;
     sked_i_placer_destroy(s->placer);
-    void *const owned[] = {
-        s->list,     s->place, s->device,       s->start,   s->before,        s->after,    s->old_end,
-        s->new_end,  s->dirty, s->touched,      s->journal, s->journal_start, s->ops_on,   s->last_on,
-        s->previous, s->trial, s->trial_device, s->sorter,  s->own_time,      s->own_tail, s};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&s->arena);
+    free(s);
 }
 
 /* Where an op runs decides how long it takes. */
@@ -37,8 +34,8 @@ static sked_status create_times(sked_i_sequence *s, sked_error *err)
     s->tail = s->form->tail;
     if (s->form->unequal == NULL)
         return SKED_OK;
-    SKED_NEW(s->own_time, s->form->n);
-    SKED_NEW(s->own_tail, s->form->n);
+    SKED_OWN(&s->arena, s->own_time, s->form->n);
+    SKED_OWN(&s->arena, s->own_tail, s->form->n);
     s->time = s->own_time;
     s->tail = s->own_tail;
 cleanup:
@@ -52,24 +49,24 @@ sked_status sked_i_sequence_create(const sked_i_sequencing *l, sked_i_sequence *
     sked_i_sequence *s = NULL;
     SKED_NEW0(s, 1);
     s->form = l;
-    SKED_NEW(s->list, n);
-    SKED_NEW(s->place, n);
-    SKED_NEW(s->device, n);
-    SKED_NEW(s->start, n);
-    SKED_NEW(s->before, n + 1);
-    SKED_NEW(s->after, n + 1);
-    SKED_NEW(s->old_end, m);
-    SKED_NEW(s->new_end, m);
-    SKED_NEW(s->dirty, m);
-    SKED_NEW0(s->touched, n);
-    SKED_NEW(s->journal, n);
-    SKED_NEW(s->journal_start, n);
-    SKED_NEW0(s->ops_on, m);
-    SKED_NEW(s->last_on, m);
-    SKED_NEW(s->previous, n);
-    SKED_NEW(s->trial, n);
-    SKED_NEW(s->trial_device, n);
-    SKED_NEW(s->sorter, 2 * n);
+    SKED_OWN(&s->arena, s->list, n);
+    SKED_OWN(&s->arena, s->place, n);
+    SKED_OWN(&s->arena, s->device, n);
+    SKED_OWN(&s->arena, s->start, n);
+    SKED_OWN(&s->arena, s->before, n + 1);
+    SKED_OWN(&s->arena, s->after, n + 1);
+    SKED_OWN(&s->arena, s->old_end, m);
+    SKED_OWN(&s->arena, s->new_end, m);
+    SKED_OWN(&s->arena, s->dirty, m);
+    SKED_OWN0(&s->arena, s->touched, n);
+    SKED_OWN(&s->arena, s->journal, n);
+    SKED_OWN(&s->arena, s->journal_start, n);
+    SKED_OWN0(&s->arena, s->ops_on, m);
+    SKED_OWN(&s->arena, s->last_on, m);
+    SKED_OWN(&s->arena, s->previous, n);
+    SKED_OWN(&s->arena, s->trial, n);
+    SKED_OWN(&s->arena, s->trial_device, n);
+    SKED_OWN(&s->arena, s->sorter, 2 * n);
     SKED_TRY(create_times(s, err));
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &s->placer, err));
     *out = s;

@@ -4,6 +4,7 @@
  */
 #ifndef SKED_ENGINE_SEQUENCE_SEQUENCE_H
 #define SKED_ENGINE_SEQUENCE_SEQUENCE_H
+#include "base/arena.h"
 #include "base/sort.h"
 #include "engine/list/list.h"
 #include "form/sequencing.h"
@@ -18,6 +19,7 @@ typedef struct sked_i_sequence_move {
 
 /* One solution under change; one per thread. The cost is the makespan, more where fixed starts are missed. */
 typedef struct sked_i_sequence {
+    sked_i_arena arena;
     const sked_i_sequencing *form;
     double cost, late;
     int32_t *list, *place;       /* [n] topological, and its inverse */

@@ -1,5 +1,6 @@
 /* A shop's solution: loading, times, relocations with their checks and estimates. */
 #include "engine/shop/shop_times.h"
+#include "base/arena.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -18,16 +19,16 @@ sked_status sked_i_shop_create(const sked_i_shop_model *m, sked_i_shop **out, sk
     sked_i_shop *s;
     SKED_NEW0(s, 1);
     s->model = m;
-    SKED_NEW0(s->head, n + 1);
-    SKED_NEW0(s->tail, n + 1);
-    SKED_NEW0(s->job_head, n + 1);
-    SKED_NEW0(s->job_tail, n + 1);
-    SKED_NEW0(s->before, n + 1);
-    SKED_NEW0(s->after, n + 1);
-    SKED_NEW(s->order, n);
-    SKED_NEW(s->at, n);
-    SKED_NEW(s->moved, n);
-    SKED_NEW0(s->mark, n + 1);
+    SKED_OWN0(&s->arena, s->head, n + 1);
+    SKED_OWN0(&s->arena, s->tail, n + 1);
+    SKED_OWN0(&s->arena, s->job_head, n + 1);
+    SKED_OWN0(&s->arena, s->job_tail, n + 1);
+    SKED_OWN0(&s->arena, s->before, n + 1);
+    SKED_OWN0(&s->arena, s->after, n + 1);
+    SKED_OWN(&s->arena, s->order, n);
+    SKED_OWN(&s->arena, s->at, n);
+    SKED_OWN(&s->arena, s->moved, n);
+    SKED_OWN0(&s->arena, s->mark, n + 1);
     *out = s;
     s = NULL;
 cleanup:
@@ -39,10 +40,8 @@ void sked_i_shop_destroy(sked_i_shop *s)
 {
     if (s == NULL)
         return;
-    void *const arrays[] = {s->head,  s->tail, s->job_head, s->job_tail, s->before, s->after,
-                            s->order, s->at,   s->moved,    s->mark,     s};
-    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-        free(arrays[k]);
+    sked_i_arena_free(&s->arena);
+    free(s);
 }
 
 static void link_machines(sked_i_shop *s, const int32_t *sequence)

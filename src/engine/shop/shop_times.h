@@ -1,11 +1,13 @@
 /* One solution of a disjunctive problem: orders per machine, heads, tails, topological order. */
 #ifndef SKED_ENGINE_SHOP_SHOP_TIMES_H
 #define SKED_ENGINE_SHOP_SHOP_TIMES_H
+#include "base/arena.h"
 #include "base/rng.h"
 #include "form/shop.h"
 
 /* One solution with its times. */
 typedef struct sked_i_shop {
+    sked_i_arena arena;
     const sked_i_shop_model *model;
     double *head, *tail;         /* [n + 1] earliest start; from start to the end of all that follows */
     double *job_head, *job_tail; /* [n + 1] the same over graph edges alone (one arc), for estimates */
