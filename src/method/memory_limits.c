@@ -1,7 +1,5 @@
 #include "method/memory_limits.h"
 
-#include "base/sort.h"
-
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,18 +17,23 @@ static bool is_over(sked_i_client *client)
     return sked_i_limit_reached(x->limit);
 }
 
-/* Ops in the order of their starts, equal ones in topological order. */
-static sked_status order_of(const sked_schedule *s, const sked_graph *g, int32_t *order, sked_error *err)
+void sked_i_sort_starts(const sked_graph *g, const double *start, sked_i_keyed *item, sked_i_keyed *spare,
+                        int32_t *order)
+{
+    for (int32_t k = 0; k < g->n_ops; k++)
+        item[k] = (sked_i_keyed){sked_i_sort_key(start[g->topo[k]]), g->topo[k]};
+    sked_i_sort_keyed(item, spare, g->n_ops);
+    for (int32_t k = 0; k < g->n_ops; k++)
+        order[k] = (int32_t)item[k].value;
+}
+
+sked_status sked_i_order_of_starts(const sked_graph *g, const double *start, int32_t *order, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_keyed *item = NULL, *spare = NULL;
-    SKED_NEW(item, s->ops);
-    SKED_NEW(spare, s->ops);
-    for (int32_t k = 0; k < s->ops; k++)
-        item[k] = (sked_i_keyed){sked_i_sort_key(s->start[g->topo[k]]), g->topo[k]};
-    sked_i_sort_keyed(item, spare, s->ops);
-    for (int32_t k = 0; k < s->ops; k++)
-        order[k] = (int32_t)item[k].value;
+    SKED_NEW(item, g->n_ops);
+    SKED_NEW(spare, g->n_ops);
+    sked_i_sort_starts(g, start, item, spare, order);
 cleanup:
     free(item);
     free(spare);
@@ -81,7 +84,7 @@ sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_me
     SKED_NEW(order, p->graph->n_ops);
     SKED_NEW(place, p->graph->n_ops);
     if (known != NULL)
-        SKED_TRY(order_of(known, p->graph, order, err));
+        SKED_TRY(sked_i_order_of_starts(p->graph, known->start, order, err));
     const bool useful = known != NULL && is_topological(p->graph, order, place);
     SKED_TRY(sked_i_memory_plan_find(&x->model, &x->client, effort, useful ? order : NULL,
                                      useful ? known->device : NULL, &x->plan, err));

@@ -1,6 +1,7 @@
 /* What methods share that take memory limits: the model and a plan that keeps the limits. */
 #ifndef SKED_METHOD_MEMORY_LIMITS_H
 #define SKED_METHOD_MEMORY_LIMITS_H
+#include "base/sort.h"
 #include "engine/memory/memory_engine.h"
 #include "method/method.h"
 
@@ -18,6 +19,12 @@ typedef struct sked_i_memory_limits {
 SKED_MUST_CHECK sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort,
                                                       sked_i_memory_limits *x, sked_error *err);
 void sked_i_memory_limits_close(sked_i_memory_limits *x);
+
+/* Ops in the order of their starts, equal ones in topological order. item, spare: [ops] scratch. */
+void sked_i_sort_starts(const sked_graph *g, const double *start, sked_i_keyed *item, sked_i_keyed *spare,
+                        int32_t *order);
+SKED_MUST_CHECK sked_status sked_i_order_of_starts(const sked_graph *g, const double *start, int32_t *order,
+                                                   sked_error *err);
 
 /* Adds the smallest limit known to work to the refusal of a problem whose only limit is that of all devices.
  */

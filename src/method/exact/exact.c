@@ -42,14 +42,16 @@ static sked_status refuse_branch(const sked_problem *p, sked_error *err)
 {
     if (sked_i_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "exact proves memory limits on one device or without devices, at times of few "
-                           "decimals");
-    if (p->machine != NULL || p->devices > 1)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "exact proves nothing about as many ops and devices as these, nor about limited "
-                           "resources on devices to choose at times of many decimals");
+                           "exact proves memory limits on one device or without devices, where times are "
+                           "whole or have few decimals");
+    if (p->machine != NULL || p->devices > 0)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "exact proves nothing about as many ops and devices as these, nor about devices to "
+            "choose beside limited resources unless times are whole or have few decimals");
     return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                       "exact proves nothing about resources at times of many decimals");
+                       "exact proves nothing about limited resources unless times are whole or have few "
+                       "decimals");
 }
 
 /* The engine for this problem, or why there is none. */
