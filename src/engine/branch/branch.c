@@ -69,11 +69,16 @@ static bool assigns(const sked_problem *p)
            (p->devices > 0 && exact_scale(p) == 0);
 }
 
-bool sked_i_branch_fits(const sked_problem *p)
+sked_status sked_i_branch_fits(const sked_problem *p, bool *fits, sked_error *err)
 {
-    if (sked_i_memory_may_bind(p) && (p->devices > 1 || assigns(p)))
-        return false; /* copies depend on devices */
-    return assigns(p) ? sked_i_assignment_fits(p) : exact_scale(p) > 0;
+    const bool chooses = assigns(p);
+    *fits = false;
+    if (sked_i_memory_may_bind(p) && (p->devices > 1 || chooses))
+        return SKED_OK; /* copies depend on devices */
+    if (chooses)
+        return sked_i_assignment_fits(p, fits, err);
+    *fits = exact_scale(p) > 0;
+    return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ devices */

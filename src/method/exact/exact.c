@@ -63,8 +63,11 @@ static sked_status choose_engine(const sked_problem *p, int wanted, int *engine,
     if (*engine == ENGINE_BRANCH && !plain)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "engine branch takes objective makespan without an interval");
-    if (*engine == ENGINE_BRANCH)
-        return sked_i_branch_fits(p) ? SKED_OK : refuse_branch(p, err);
+    if (*engine == ENGINE_BRANCH) {
+        bool fits;
+        const sked_status st = sked_i_branch_fits(p, &fits, err);
+        return st != SKED_OK || fits ? st : refuse_branch(p, err);
+    }
     if (p->machine != NULL)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            p->objective == SKED_OBJECTIVE_MAKESPAN
