@@ -308,6 +308,30 @@ static void exact_meets_brute_force(void **state)
     assert_true(feasible > CASES(50) && proofs > CASES(40));
 }
 
+/* Where brute force ends, a proof still comes at once; `search` finds nothing better. */
+static void exact_proves_more_ops(void **state)
+{
+    (void)state;
+    int found = 0;
+    for (uint64_t seed = 0; seed < CASES(20); seed++) {
+        random_problem r;
+        bool proved;
+        random_problem_make(seed, RANDOM_LAGS | RANDOM_KEEP, 10, 12, &r);
+        r.problem.devices = seed % 2;
+        r.problem.memory_limit = 12 + (double)(seed % 8);
+        if (sked_problem_check(&r.problem, NULL) == SKED_OK && sked_i_memory_may_bind(&r.problem)) {
+            const double value = run_limited("exact", &r.problem, 0, NAN, (int)seed, &proved);
+            if (!proved)
+                fail_msg("seed %d: %g is not proved", (int)seed, value);
+            if (run_limited("search", &r.problem, 300, NAN, (int)seed, &proved) < value)
+                fail_msg("seed %d: search finds less than %g", (int)seed, value);
+            found += value < INFINITY;
+        }
+        random_problem_free(&r);
+    }
+    assert_true(found >= CASES(8));
+}
+
 static void methods_meet_brute_force(void **state)
 {
     (void)state;
@@ -492,6 +516,7 @@ int main(void)
         cmocka_unit_test(refusals_name_values),
         cmocka_unit_test(refusals_name_devices),
         cmocka_unit_test(exact_meets_brute_force),
+        cmocka_unit_test(exact_proves_more_ops),
         cmocka_unit_test(methods_meet_brute_force),
         cmocka_unit_test(no_dead_ends),
         cmocka_unit_test(larger_problems_stay_valid),

@@ -117,17 +117,17 @@ static bool has_pools(const sked_problem *p)
     return false;
 }
 
-bool sked_i_assignment_fits(const sked_problem *p)
+sked_status sked_i_assignment_fits(const sked_problem *p, bool *fits, sked_error *err)
 {
     sked_i_costs c = {0};
-    sked_error ignored = {0};
     const double n = p->graph->n_ops;
+    *fits = false;
     if (n * n * p->devices > max_orders)
-        return false;
-    const bool fits =
-        sked_i_costs_make(p, &c, &ignored) == SKED_OK && (exact_scale(p, &c) > 0 || !has_pools(p));
+        return SKED_OK;
+    const sked_status st = sked_i_costs_make(p, &c, err);
+    *fits = st == SKED_OK && (exact_scale(p, &c) > 0 || !has_pools(p));
     sked_i_costs_free(&c);
-    return fits;
+    return st;
 }
 
 /* ------------------------------------------------------------------ variables */

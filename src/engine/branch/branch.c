@@ -70,11 +70,16 @@ static bool assigns(const sked_problem *p)
            (p->devices > 0 && exact_scale(p) == 0);
 }
 
-bool sked_i_branch_fits(const sked_problem *p)
+sked_status sked_i_branch_fits(const sked_problem *p, bool *fits, sked_error *err)
 {
-    if (sked_i_memory_may_bind(p) && (p->devices > 1 || assigns(p)))
-        return false; /* copies depend on devices */
-    return assigns(p) ? sked_i_assignment_fits(p) : exact_scale(p) > 0;
+    const bool chooses = assigns(p);
+    *fits = false;
+    if (sked_i_memory_may_bind(p) && (p->devices > 1 || chooses))
+        return SKED_OK; /* copies depend on devices */
+    if (chooses)
+        return sked_i_assignment_fits(p, fits, err);
+    *fits = exact_scale(p) > 0;
+    return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ devices */
@@ -144,62 +149,36 @@ static pool_walk first_pool(const sked_problem *p)
     return w;
 }
 
-typedef struct ranked_pair {
-    int32_t i, j;
-    int64_t number;
-} ranked_pair;
-
 typedef struct pair_list {
-    int32_t (*pair)[2];
+    int32_t (*pair)[2]; /* i < j */
     int64_t count, cap;
-    uint64_t *known; /* bit i * n + j */
+    int32_t n;
+    int32_t *number; /* [n * n] of the pair i < j plus 1; 0: none */
     sked_i_closure *closure;
-    ranked_pair *sorted; /* [count] by i, then j */
-    bool orderly;        /* where a path leads from i to j, i ends before j starts */
+    bool orderly; /* where a path leads from i to j, i ends before j starts */
 } pair_list;
 
 static bool collect_pairs(const sked_problem *p, const pool_walk *w, int32_t *user, pair_list *out)
 {
-    const int32_t n = p->graph->n_ops;
     int32_t count = 0;
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < out->n; i++)
         if (demand_of(p, i, w->r, w->fixed) > w->capacity / 4)
             user[count++] = i;
     for (int32_t x = 0; x < count; x++)
         for (int32_t y = x + 1; y < count; y++) {
             const int32_t i = user[x], j = user[y];
-            const int64_t bit = (int64_t)i * n + j;
+            int32_t *number = &out->number[(int64_t)i * out->n + j];
             if (demand_of(p, i, w->r, w->fixed) + demand_of(p, j, w->r, w->fixed) <= w->capacity ||
                 sked_i_closure_has(out->closure, i, j) || sked_i_closure_has(out->closure, j, i) ||
-                (out->known[bit >> 6] >> (bit & 63) & 1) || out->count >= max_pairs)
+                *number > 0 || out->count >= max_pairs)
                 continue;
-            out->known[bit >> 6] |= (uint64_t)1 << (bit & 63);
             if (!SKED_GROW(out->pair, out->cap, out->count + 1))
                 return false;
             out->pair[out->count][0] = i;
             out->pair[out->count++][1] = j;
+            *number = (int32_t)out->count;
         }
     return true;
-}
-
-static int by_pair(const void *x, const void *y)
-{
-    const ranked_pair *a = x, *b = y;
-    if (a->i != b->i)
-        return (a->i > b->i) - (a->i < b->i);
-    return (a->j > b->j) - (a->j < b->j);
-}
-
-/* So that a pair is found by its ops. */
-static sked_status rank_pairs(pair_list *l, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    SKED_NEW(l->sorted, l->count);
-    for (int64_t k = 0; k < l->count; k++)
-        l->sorted[k] = (ranked_pair){l->pair[k][0], l->pair[k][1], k};
-    qsort(l->sorted, (size_t)l->count, sizeof *l->sorted, by_pair);
-cleanup:
-    return st;
 }
 
 static bool lags_cover_durations(const sked_graph *g)
@@ -219,7 +198,8 @@ static sked_status find_pairs(const sked_problem *p, pair_list *out, sked_error 
     if (n > max_ops_for_pairs)
         return SKED_OK;
     SKED_NEW(user, n);
-    SKED_NEW0(out->known, n * n / 64 + 1);
+    out->n = (int32_t)n;
+    SKED_NEW0(out->number, n * n);
     SKED_TRY(sked_i_closure_create(p->graph, 0, &out->closure, err));
     for (pool_walk w = first_pool(p); next_pool(p, &w);)
         if (isfinite(w.capacity) && !collect_pairs(p, &w, user, out)) {
@@ -227,33 +207,15 @@ static sked_status find_pairs(const sked_problem *p, pair_list *out, sked_error 
             goto cleanup;
         }
     out->orderly = lags_cover_durations(p->graph);
-    st = rank_pairs(out, err);
 cleanup:
     free(user);
     return st;
 }
 
-/* Number of the pair i < j; -1: none. */
-static int64_t find_pair(const pair_list *l, int32_t i, int32_t j)
-{
-    int64_t low = 0;
-    for (int64_t high = l->count; low < high;) {
-        const int64_t middle = (low + high) / 2;
-        const ranked_pair *p = &l->sorted[middle];
-        if (p->i < i || (p->i == i && p->j < j))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const bool found = low < l->count && l->sorted[low].i == i && l->sorted[low].j == j;
-    return found ? l->sorted[low].number : -1;
-}
-
 static void free_pairs(pair_list *l)
 {
     free(l->pair);
-    free(l->sorted);
-    free(l->known);
+    free(l->number);
     sked_i_closure_destroy(l->closure);
 }
 
@@ -294,10 +256,10 @@ static bool order_literal(const branch *b, const pair_list *l, int32_t i, int32_
         *out = sked_i_closure_has(l->closure, i, j) ? SKED_I_LIT_ALWAYS : SKED_I_LIT_NEVER;
         return l->orderly;
     }
-    const int64_t k = find_pair(l, i < j ? i : j, i < j ? j : i);
-    const int32_t x = b->end + 1 + (int32_t)k;
+    const int32_t number = l->number[i < j ? (int64_t)i * l->n + j : (int64_t)j * l->n + i],
+                  x = b->end + number;
     *out = i < j ? (sked_i_lit){2 * x, 1} : (sked_i_lit){2 * x + 1, 0};
-    return k >= 0;
+    return number > 0;
 }
 
 /* The tasks as a machine; *fits is false where some pair has no literal. false: no memory. */

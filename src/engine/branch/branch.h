@@ -32,7 +32,7 @@ typedef struct sked_i_branch {
  * moderate size, and devices are interchangeable or all fixed. One with devices to choose where ops^2 times
  * devices are moderate, and no resource is limited or such times.
  */
-bool sked_i_branch_fits(const sked_problem *p);
+SKED_MUST_CHECK sked_status sked_i_branch_fits(const sked_problem *p, bool *fits, sked_error *err);
 /*
  * Builds the model for schedules better than what is known; the incumbent is not kept. *empty: the bounds
  * alone leave no solution. Close it after a failure, too.

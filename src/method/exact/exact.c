@@ -42,14 +42,16 @@ static sked_status refuse_branch(const sked_problem *p, sked_error *err)
 {
     if (sked_i_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "exact proves memory limits on one device or without devices, at times of few "
-                           "decimals");
-    if (p->machine != NULL || p->devices > 1)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "exact proves nothing about as many ops and devices as these, nor about limited "
-                           "resources on devices to choose at times of many decimals");
+                           "exact proves memory limits on one device or without devices, where times are "
+                           "whole or have few decimals");
+    if (p->machine != NULL || p->devices > 0)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "exact proves nothing about as many ops and devices as these, nor about devices to "
+            "choose beside limited resources unless times are whole or have few decimals");
     return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                       "exact proves nothing about resources at times of many decimals");
+                       "exact proves nothing about limited resources unless times are whole or have few "
+                       "decimals");
 }
 
 /* The engine for this problem, or why there is none. */
@@ -61,8 +63,11 @@ static sked_status choose_engine(const sked_problem *p, int wanted, int *engine,
     if (*engine == ENGINE_BRANCH && !plain)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "engine branch takes objective makespan without an interval");
-    if (*engine == ENGINE_BRANCH)
-        return sked_i_branch_fits(p) ? SKED_OK : refuse_branch(p, err);
+    if (*engine == ENGINE_BRANCH) {
+        bool fits;
+        const sked_status st = sked_i_branch_fits(p, &fits, err);
+        return st != SKED_OK || fits ? st : refuse_branch(p, err);
+    }
     if (p->machine != NULL)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            p->objective == SKED_OBJECTIVE_MAKESPAN

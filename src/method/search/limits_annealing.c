@@ -7,9 +7,8 @@
 #include "method/search/limits_annealing.h"
 
 #include "engine/list/list.h"
-#include "method/crew.h"
 #include "method/memory_limits.h"
-#include "schedule/equal.h"
+#include "method/search/places.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -18,7 +17,7 @@ enum { planning = 60000, technique_starts = 0, technique_annealing = 1 };
 static const int32_t windows[] = {64, 16, INT32_MAX, 4, 256, 32, 1}; /* those that help most often first */
 enum { n_windows = sizeof windows / sizeof *windows, n_priorities = SKED_I_RANDOM };
 
-/* What the workers share. A solution is starts and then devices, [n] each. */
+/* What the workers share. */
 typedef struct bounded {
     sked_i_crew crew;
     sked_i_memory_limits limits;
@@ -48,16 +47,6 @@ typedef struct worker {
     bool begun;
 } worker;
 
-static double *start_of(void *solution)
-{
-    return solution;
-}
-
-static int32_t *device_of(const bounded *x, void *solution)
-{
-    return (int32_t *)(void *)((double *)solution + x->limits.model.n);
-}
-
 /* ------------------------------------------------------------------ points */
 
 static void copy_point(point *to, const point *from, int32_t n)
@@ -77,8 +66,8 @@ static void evaluate(worker *w)
     for (int32_t k = 0; k < m->n; k++)
         w->rank[w->next.order[k]] = k;
     const sked_i_memory_wish wish = {w->rank, w->next.wish, windows[w->next.window]};
-    double *start = start_of(w->scratch);
-    int32_t *device = device_of(x, w->scratch);
+    double *start = sked_i_places_start(w->scratch);
+    int32_t *device = sked_i_places_device(w->scratch, x->limits.model.n);
     w->base.client.evaluations++;
     sked_i_memory_decoder_hear(w->decoder, x->limits.limit);
     const bool fits = sked_i_memory_decode(w->decoder, &x->limits.plan, &wish, start, device);
@@ -214,9 +203,11 @@ static void settle(worker *w)
     const bounded *x = w->shared;
     sked_i_rng *rng = &w->base.client.rng;
     if (sked_i_rng_below(rng, 4) == 0)
-        sked_i_schedule_sort(x->limits.model.g, start_of(w->scratch), w->item, w->spare, w->now.order);
+        sked_i_schedule_sort(x->limits.model.g, sked_i_places_start(w->scratch), w->item, w->spare,
+                           w->now.order);
     if (x->limits.model.devices > 1 && sked_i_rng_below(rng, 8) == 0)
-        memcpy(w->now.wish, device_of(x, w->scratch), (size_t)x->limits.model.n * sizeof *w->now.wish);
+        memcpy(w->now.wish, sked_i_places_device(w->scratch, x->limits.model.n),
+               (size_t)x->limits.model.n * sizeof *w->now.wish);
 }
 
 /* A schedule as the next point: its starts are the order, its devices the wishes. */
@@ -237,7 +228,8 @@ static void try_schedule(worker *w, const double *start, const int32_t *device)
 static void restart(worker *w)
 {
     if (w->base.best < INFINITY)
-        try_schedule(w, start_of(w->base.incumbent), device_of(w->shared, w->base.incumbent));
+        try_schedule(w, sked_i_places_start(w->base.incumbent),
+                     sked_i_places_device(w->base.incumbent, w->shared->limits.model.n));
 }
 
 static void work(sked_i_crew_worker *base)
@@ -279,19 +271,12 @@ static uint64_t hash(sked_i_crew_worker *base, const void *solution)
 {
     const worker *w = (worker *)base;
     const sked_i_stores *m = &w->shared->limits.model;
-    return sked_i_hash_devices(m->n, start_of((void *)solution), device_of(w->shared, (void *)solution),
-                               m->devices, w->label);
+    return sked_i_places_hash(solution, m->n, m->devices, w->label);
 }
 
 static sked_status offer(sked_i_crew_worker *base, const void *solution, sked_error *err)
 {
-    const bounded *x = ((worker *)base)->shared;
-    const sked_i_stores *m = &x->limits.model;
-    const sked_schedule s = {.ops = m->n,
-                             .devices = m->p->devices,
-                             .start = start_of((void *)solution),
-                             .device = m->occupied ? device_of(x, (void *)solution) : NULL};
-    return sked_i_run_offer(base->crew->run, &s, err);
+    return sked_i_places_offer(base->crew->run, solution, err);
 }
 
 static void close_worker(sked_i_crew_worker *base)
@@ -366,20 +351,14 @@ static sked_status take_known(const sked_i_run *run, bounded *x, sked_error *err
 {
     const sked_schedule *s = sked_i_run_incumbent(run);
     sked_status st = SKED_OK;
-    sked_i_keyed *item = NULL, *spare = NULL;
     SKED_NEW0(x->known, x->limits.model.n);
     SKED_NEW0(x->known_device, x->limits.model.n);
-    if (s == NULL)
-        goto cleanup;
-    SKED_NEW(item, s->ops);
-    SKED_NEW(spare, s->ops);
-    sked_i_schedule_sort(run->problem->graph, s->start, item, spare, x->known);
-    if (s->device != NULL)
+    x->has_known = s != NULL;
+    if (s != NULL)
+        SKED_TRY(sked_i_schedule_order(run->problem->graph, s->start, x->known, err));
+    if (s != NULL && s->device != NULL)
         memcpy(x->known_device, s->device, (size_t)s->ops * sizeof *s->device);
-    x->has_known = true;
 cleanup:
-    free(item);
-    free(spare);
     return st;
 }
 
@@ -392,7 +371,7 @@ static sked_status create(sked_i_run *run, bounded **out, sked_error *err)
     SKED_TRY(sked_i_memory_limits_open(
         run, iterations > 0 && iterations < planning ? iterations + 20 : planning, &x->limits, err));
     const int32_t n = x->limits.model.n;
-    sked_i_crew_init(&x->crew, &memory_kind, (size_t)n * (sizeof(double) + sizeof(int32_t)));
+    sked_i_crew_init(&x->crew, &memory_kind, sked_i_places_size(n));
     x->crew.reserve = 2e-6 * n;
     x->crew.fixed = run->problem->fix_start != NULL;
     SKED_TRY(sked_i_dag_make(run->problem, false, false, &x->view, err));

@@ -2,8 +2,7 @@
 #include "method/search/sequence_annealing.h"
 
 #include "engine/sequence/anneal.h"
-#include "method/crew.h"
-#include "schedule/equal.h"
+#include "method/search/places.h"
 
 #include <string.h>
 
@@ -20,7 +19,7 @@ typedef struct starts {
     int32_t *device[max_starts]; /* [n] */
 } starts;
 
-/* What the workers share. A solution is starts and then devices, [n] each. */
+/* What the workers share. */
 typedef struct sequences {
     sked_i_crew crew;
     sked_i_sequencing *form;
@@ -37,16 +36,6 @@ typedef struct worker {
     int cycle;
     bool cooling; /* one is under way */
 } worker;
-
-static const double *start_of(const void *solution)
-{
-    return solution;
-}
-
-static const int32_t *device_of(const sequences *x, const void *solution)
-{
-    return (const int32_t *)(const void *)((const double *)solution + x->form->n);
-}
 
 /* ------------------------------------------------------------------ starts */
 
@@ -189,25 +178,19 @@ static void see(sked_i_client *client, const sked_i_sequence *s)
         (s->cost > l->problem->horizon && base->best < INFINITY) || !sked_i_crew_wants(base, s->cost))
         return;
     memcpy(w->scratch, s->start, (size_t)l->n * sizeof *s->start);
-    memcpy((double *)w->scratch + l->n, s->device, (size_t)l->n * sizeof *s->device);
+    memcpy(sked_i_places_device(w->scratch, l->n), s->device, (size_t)l->n * sizeof *s->device);
     sked_i_crew_see(base, s->cost, w->scratch);
 }
 
 static uint64_t hash(sked_i_crew_worker *base, const void *solution)
 {
     const worker *w = (worker *)base;
-    const sked_i_sequencing *l = w->shared->form;
-    return sked_i_hash_devices(l->n, start_of(solution), device_of(w->shared, solution), l->m, w->label);
+    return sked_i_places_hash(solution, w->shared->form->n, w->shared->form->m, w->label);
 }
 
 static sked_status offer(sked_i_crew_worker *base, const void *solution, sked_error *err)
 {
-    const sequences *x = ((worker *)base)->shared;
-    const sked_schedule s = {.ops = x->form->n,
-                             .devices = x->form->m,
-                             .start = (double *)start_of(solution),
-                             .device = (int32_t *)device_of(x, solution)};
-    return sked_i_run_offer(base->crew->run, &s, err);
+    return sked_i_places_offer(base->crew->run, solution, err);
 }
 
 static void close_worker(sked_i_crew_worker *base)
@@ -294,7 +277,8 @@ static void choose_next(worker *w)
     if (w->cycle % n_heats == n_heats - 2)
         sked_i_anneal_build(w->anneal);
     else if (w->base.best < INFINITY)
-        sked_i_anneal_load(w->anneal, start_of(incumbent), device_of(w->shared, incumbent));
+        sked_i_anneal_load(w->anneal, sked_i_places_start(incumbent),
+                           sked_i_places_device(incumbent, w->shared->form->n));
     w->cycle++;
 }
 
@@ -341,7 +325,7 @@ static sked_status create_sequences(sked_i_run *run, sequences **out, sked_error
     SKED_NEW0(x, 1);
     SKED_TRY(sked_i_sequencing_create(run->problem, &x->form, err));
     SKED_TRY(make_starts(run, x->form, &x->first, err));
-    sked_i_crew_init(&x->crew, &sequence_kind, (size_t)x->form->n * (sizeof(double) + sizeof(int32_t)));
+    sked_i_crew_init(&x->crew, &sequence_kind, sked_i_places_size(x->form->n));
     x->crew.clock_mask = x->form->n < large ? clock_every - 1 : 0;
     x->crew.reserve = 2e-6 * x->form->n;
     x->crew.fixed = run->problem->fix_start != NULL;
