@@ -10,17 +10,15 @@
  */
 #ifndef SKED_BACKEND_GPU_H
 #define SKED_BACKEND_GPU_H
-#include "backend/layer.h"
 #include "backend/loss.h"
+#include "backend/parameters.h"
 #include "base/clock.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The widths that kernels are compiled for. Layers, slots and the embedding of temperature are free. */
 enum {
-    SKED_I_GPU_LAYERS = 16, /* the most */
-    SKED_I_GPU_HEAT = 5,    /* features of temperature and machine */
-    /* The widths that kernels are compiled for. Layers, slots and the embedding of temperature are free. */
     SKED_I_GPU_DIM = 64,
     SKED_I_GPU_HEAD = 16,
     SKED_I_GPU_MLP = 128,
@@ -28,74 +26,18 @@ enum {
     SKED_I_GPU_WIDTH = 64
 };
 
-/* encode-once: features, and the most that a step chooses among. Its backward policy is uniform. */
-enum {
-    SKED_I_ONCE_STATIC = 16, /* of an op */
-    SKED_I_ONCE_WAIT = 3,    /* of an unscheduled op */
-    SKED_I_ONCE_LAST = 3,    /* of a device in use */
-    SKED_I_ONCE_STATE = 12,  /* of the partial schedule */
-    SKED_I_ONCE_PAIR = 12,   /* of a pair */
-    SKED_I_ONCE_DIRECT = 8,  /* of a pair, straight to its logit */
-    SKED_I_ONCE_OPS = 64,    /* ops among which a step chooses, at most */
-    SKED_I_ONCE_DEVICES = 16 /* and devices in use, and groups with an empty device */
-};
-enum { SKED_I_STEPWISE_FEATURES = 6 }; /* of an op in a partial schedule, beside its device */
-
-/* Parameters by name, as the model's own table calls them: of both policies, of encode-once, of stepwise. */
-#define SKED_I_GPU_OFFSETS(X) \
-    X(input_weight)           \
-    X(input_bias)             \
-    X(heat1_weight)           \
-    X(heat1_bias)             \
-    X(heat2_weight)           \
-    X(heat2_bias)             \
-    X(final_gain)             \
-    X(final_bias)             \
-    X(op_weight)              \
-    X(op_bias)                \
-    X(wait_weight)            \
-    X(wait_bias)              \
-    X(wait_feature)           \
-    X(last_weight)            \
-    X(last_bias)              \
-    X(last_feature)           \
-    X(empty_device)           \
-    X(device_weight)          \
-    X(state_weight)           \
-    X(pair_weight)            \
-    X(scale_weight)           \
-    X(scale_bias)             \
-    X(shift_weight)           \
-    X(shift_bias)             \
-    X(out_weight)             \
-    X(direct_weight)          \
-    X(direct_bias)            \
-    X(forward1_weight)        \
-    X(forward1_bias)          \
-    X(forward_scale_weight)   \
-    X(forward_scale_bias)     \
-    X(forward_shift_weight)   \
-    X(forward_shift_bias)     \
-    X(forward2_weight)        \
-    X(forward2_bias)          \
-    X(back1_weight)           \
-    X(back1_bias)             \
-    X(back_scale_weight)      \
-    X(back_scale_bias)        \
-    X(back_shift_weight)      \
-    X(back_shift_bias)        \
-    X(back2_weight)
-
 /* A model: sizes, and where each parameter begins in the block; -1: this policy has none such. */
 typedef struct sked_i_gpu_shape {
-    int32_t dim, layers, head, mlp, temperature, context, width, slots;
-    bool learned; /* stepwise: backward policy */
+#define SKED_X(name, preset, least, most, help) int32_t name;
+    SKED_I_SIZE_LIST(SKED_X)
+#undef SKED_X
+    bool learned; /* stepwise: backward policy; that of encode-once is uniform here */
     bool ruled;   /* stepwise: logits are sharpness * (rule of list scheduling + network): list_rule.h */
     int64_t total;
-#define SKED_X(name) int64_t name;
-    SKED_I_GPU_OFFSETS(SKED_X)
+#define SKED_X(name, rows, columns, initial) int64_t name;
+    SKED_I_WHOLE_PARAMETERS(SKED_X)
 #undef SKED_X
-    sked_i_layer_offsets layer[SKED_I_GPU_LAYERS];
+    sked_i_layer_at layer[SKED_I_MAX_LAYERS];
 } sked_i_gpu_shape;
 
 /*
@@ -108,14 +50,14 @@ typedef struct sked_i_gpu_problem {
     int64_t edges;
     bool transfers, picky;
     double work, unit, temperature, sharpness;
-    double heat[SKED_I_GPU_HEAT];
+    double heat[SKED_I_HEAT_FEATURES];
     const int32_t *group_size, *group_first, *quickest; /* [groups] */
     const int32_t *group_of;                            /* [columns] */
     const double *pace;                                 /* [groups] */
     const double *latency, *per_byte;                   /* [groups * groups] */
     const double *time;                                 /* [n * groups] */
     const double *duration, *least, *tail;              /* [n] */
-    const double *feature;                              /* [n * SKED_I_ONCE_STATIC] */
+    const double *feature;                              /* [n * SKED_I_STATIC_FEATURES] */
     const int32_t *waits;                               /* [n] */
     const int64_t *succ_ptr, *pred_ptr;                 /* [n + 1] */
     const int64_t *pred_edge;                           /* [edges] */

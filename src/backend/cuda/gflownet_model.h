@@ -3,6 +3,7 @@
 #define SKED_BACKEND_CUDA_GFLOWNET_MODEL_H
 extern "C" {
 #include "backend/gpu.h"
+#include "backend/kernels.h"
 }
 #include "backend/cuda/runtime.h"
 

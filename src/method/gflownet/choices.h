@@ -7,8 +7,6 @@
 #define SKED_METHOD_GFLOWNET_CHOICES_H
 #include "method/gflownet/partial.h"
 
-enum { SKED_I_CHOICE_OPS = 64, SKED_I_CHOICE_DEVICES = 16 };
-
 /* Pair i * n_columns + d is op row[i] on column[d]. */
 typedef struct sked_i_choices {
     int32_t index[SKED_I_CHOICE_OPS]; /* in the ready ops of the partial schedule, ascending */

@@ -290,16 +290,15 @@ static sked_status check(const sked_i_instance *x, sked_error *err)
     return SKED_OK;
 }
 
-sked_status sked_i_instance_check_stepwise(const sked_i_instance *x, const sked_i_layout *layout,
-                                           sked_error *err)
+sked_status sked_i_instance_check_stepwise(const sked_i_instance *x, int32_t slots, sked_error *err)
 {
     /* Lists of attention take 8 bytes for every pair of ops, each walker 4 a layer: 32 MB and 16 MB here. */
     enum { most_ops = 2000 };
-    if (x->devices > layout->sizes.slots)
+    if (x->devices > slots)
         return sked_i_fail(
             err, SKED_ERR_UNSUPPORTED,
-            "this stepwise model takes up to %d devices, not %d (slots, fixed when it was made)",
-            (int)layout->sizes.slots, (int)x->devices);
+            "this stepwise model takes up to %d devices, not %d (slots, fixed when it was made)", (int)slots,
+            (int)x->devices);
     if (x->transfers || x->groups > 1)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "a stepwise model takes equal devices without transfer cost");

@@ -2,8 +2,8 @@
 #ifndef SKED_METHOD_GFLOWNET_INSTANCE_H
 #define SKED_METHOD_GFLOWNET_INSTANCE_H
 #include "backend/kernels.h"
+#include "backend/parameters.h"
 #include "base/clock.h"
-#include "method/gflownet/network/layout.h"
 #include "method/gflownet/platform.h"
 
 /* The masks hold 7 bits for every pair of ops: 88 MB at this size. */
@@ -52,9 +52,9 @@ SKED_MUST_CHECK sked_status sked_i_instance_on(const sked_graph *g, sked_i_platf
                                                const sked_i_limit *limit, sked_i_instance **out,
                                                sked_error *err);
 void sked_i_instance_destroy(sked_i_instance *x);
-/* UNSUPPORTED where the problem is beyond the limits of a stepwise model of this layout. */
-SKED_MUST_CHECK sked_status sked_i_instance_check_stepwise(const sked_i_instance *x,
-                                                           const sked_i_layout *layout, sked_error *err);
+/* UNSUPPORTED where the problem is beyond the limits of a stepwise model made for so many devices. */
+SKED_MUST_CHECK sked_status sked_i_instance_check_stepwise(const sked_i_instance *x, int32_t slots,
+                                                           sked_error *err);
 
 /*
  * What a delay of one mean duration costs in log R where the makespan is that of list scheduling, and the

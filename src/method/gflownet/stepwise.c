@@ -52,7 +52,7 @@ static sked_status stepwise_create(const sked_i_instance *x, const sked_i_layout
 {
     sked_status st = SKED_OK;
     RN(stepwise) *p = NULL;
-    SKED_TRY(sked_i_instance_check_stepwise(x, layout, err));
+    SKED_TRY(sked_i_instance_check_stepwise(x, layout->sizes.slots, err));
     SKED_NEW0(p, 1);
     p->base = (RN(policy)){.kind = &RN(policy_stepwise), .instance = x, .layout = layout, .kernels = kernels};
     p->ruled = layout->sizes.rule == SKED_I_RULE_LIST;
