@@ -3,7 +3,7 @@
 #define SKED_REAL_DOUBLE
 #include "stepwise_fixture.h"
 
-#include "method/gflownet/learner.h"
+#include "method/gflownet/sampler_learner.h"
 
 static const setting settings[] = {
     {"layered", 9, 3, 12, TILES(2, 8, LEARNED), 0.3, 4},

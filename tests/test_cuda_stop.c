@@ -8,7 +8,7 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "method/gflownet/network/sampler.h"
+#include "engine/network/sampler.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-    SKED_I_STATIC_FEATURES = 16, /* of an op: instance.c of the method */
+    SKED_I_STATIC_FEATURES = 16, /* of an op: engine/environment/instance.c */
     SKED_I_HEAT_FEATURES = 5,    /* of temperature and machine: the same */
     SKED_I_WAIT_FEATURES = 3,    /* of an unscheduled op */
     SKED_I_LAST_FEATURES = 3,    /* of a device that has run something */

@@ -1,6 +1,6 @@
 /*
  * The encoder of the encode-once policy and the rows its walks read, for all problems of a call at once:
- * network/encoder.c and once.c have the same in plain C. Matrices are small (rows x 64 to 336): tiles
+ * engine/network/encoder.c and once.c have the same in plain C. Matrices are small (rows x 64 to 336): tiles
  * in shared memory, sums over the inner dimension in order. Gradients of weights are taken per problem,
  * since each problem's gradient is cut to a norm of its own.
  */

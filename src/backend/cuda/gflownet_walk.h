@@ -3,7 +3,7 @@
 #ifndef SKED_BACKEND_CUDA_GFLOWNET_WALK_H
 #define SKED_BACKEND_CUDA_GFLOWNET_WALK_H
 #include "backend/cuda/gflownet_once.h"
-#include "backend/cuda/rng.h"
+#include "backend/cuda/rng_cuda.h"
 
 #define FULL 0xffffffffu
 

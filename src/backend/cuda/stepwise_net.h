@@ -5,7 +5,7 @@
 #ifndef SKED_BACKEND_CUDA_STEPWISE_NET_H
 #define SKED_BACKEND_CUDA_STEPWISE_NET_H
 extern "C" {
-#include "backend/gpu.h"
+#include "backend/gpu_policy.h"
 #include "backend/kernels.h"
 #include "backend/list_rule.h"
 }

@@ -1,7 +1,7 @@
 /* Teaching a model. */
 #ifndef SKED_METHOD_GFLOWNET_TRAIN_H
 #define SKED_METHOD_GFLOWNET_TRAIN_H
-#include "method/gflownet/network/sampler.h"
+#include "engine/network/sampler.h"
 
 /* What sked_train_options.settings may name. */
 const sked_option *sked_i_train_options(int *count);

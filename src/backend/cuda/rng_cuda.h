@@ -1,6 +1,6 @@
 /* The generator of base/rng.h on the device: the same numbers for a seed and a stream. State: four words. */
-#ifndef SKED_BACKEND_CUDA_RNG_H
-#define SKED_BACKEND_CUDA_RNG_H
+#ifndef SKED_BACKEND_CUDA_RNG_CUDA_H
+#define SKED_BACKEND_CUDA_RNG_CUDA_H
 #include "backend/cuda/runtime.h"
 
 __device__ static inline uint64_t rng_next(uint64_t *s)

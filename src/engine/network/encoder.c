@@ -1,4 +1,4 @@
-#include "method/gflownet/network/encoder.h"
+#include "engine/network/encoder.h"
 
 #include "base/memory.h"
 

@@ -2,11 +2,11 @@
  * Topoformer: a pre-norm transformer over the ops of a graph whose attention heads each see one relation
  * between ops (docs/methods/gflownet.md). Runs once per graph and temperature.
  */
-#ifndef SKED_METHOD_GFLOWNET_NETWORK_ENCODER_H
-#define SKED_METHOD_GFLOWNET_NETWORK_ENCODER_H
+#ifndef SKED_ENGINE_NETWORK_ENCODER_H
+#define SKED_ENGINE_NETWORK_ENCODER_H
 #include "backend/kernels.h"
 #include "base/clock.h"
-#include "method/gflownet/network/heat.h"
+#include "engine/network/heat.h"
 
 /* What one layer keeps for its gradient. All rows are ops. */
 typedef struct RN(layer_state) {

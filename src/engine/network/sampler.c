@@ -1,4 +1,4 @@
-#include "method/gflownet/network/sampler.h"
+#include "engine/network/sampler.h"
 
 #include "base/clones.h"
 #include "base/explog.h"

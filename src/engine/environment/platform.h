@@ -1,6 +1,6 @@
 /* What ops and edges cost where: groups of devices that nothing tells apart, and the links between them. */
-#ifndef SKED_METHOD_GFLOWNET_PLATFORM_H
-#define SKED_METHOD_GFLOWNET_PLATFORM_H
+#ifndef SKED_ENGINE_ENVIRONMENT_PLATFORM_H
+#define SKED_ENGINE_ENVIRONMENT_PLATFORM_H
 #include "problem/costs.h"
 
 typedef struct sked_i_platform {

@@ -1,5 +1,5 @@
 /* From sizes to the table of parameters. */
-#include "method/gflownet/network/layout.h"
+#include "engine/network/layout.h"
 
 #include <stdio.h>
 

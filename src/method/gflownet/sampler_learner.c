@@ -1,4 +1,4 @@
-#include "method/gflownet/learner.h"
+#include "method/gflownet/sampler_learner.h"
 
 #include "backend/backend.h"
 #include "method/gflownet/gpu.h"

@@ -1,4 +1,4 @@
-#include "method/gflownet/network/stepper.h"
+#include "engine/network/stepper.h"
 
 #include "base/memory.h"
 

@@ -8,9 +8,9 @@
  * so all of them (trajectories * steps) are independent work. That costs a forward run more and gives as many
  * independent states as a GPU can take, where drawing has one a trajectory.
  */
-#ifndef SKED_BACKEND_GPU_H
-#define SKED_BACKEND_GPU_H
-#include "backend/loss.h"
+#ifndef SKED_BACKEND_GPU_POLICY_H
+#define SKED_BACKEND_GPU_POLICY_H
+#include "backend/loss_kind.h"
 #include "backend/parameters.h"
 #include "base/clock.h"
 
@@ -41,9 +41,9 @@ typedef struct sked_i_gpu_shape {
 } sked_i_gpu_shape;
 
 /*
- * A graph on devices at a temperature, in the units of the policy (src/method/gflownet/instance.h says what
- * the numbers mean). Rows of edges are the graph's own; those with a distance count for nothing. stepwise
- * takes one group of devices without transfers.
+ * A graph on devices at a temperature, in the units of the policy (src/engine/environment/instance.h says
+ * what the numbers mean). Rows of edges are the graph's own; those with a distance count for nothing.
+ * stepwise takes one group of devices without transfers.
  */
 typedef struct sked_i_gpu_problem {
     int32_t n, devices, groups, columns;

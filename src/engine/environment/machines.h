@@ -1,8 +1,8 @@
 /* Machines at random: what a sampler is trained for, and what it draws for where the machine is not known. */
-#ifndef SKED_METHOD_GFLOWNET_MACHINES_H
-#define SKED_METHOD_GFLOWNET_MACHINES_H
+#ifndef SKED_ENGINE_ENVIRONMENT_MACHINES_H
+#define SKED_ENGINE_ENVIRONMENT_MACHINES_H
 #include "base/rng.h"
-#include "method/gflownet/platform.h"
+#include "engine/environment/platform.h"
 
 typedef struct sked_i_machine_law {
     int32_t least_devices, most_devices;

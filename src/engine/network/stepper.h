@@ -10,9 +10,9 @@
  * change (four times or so in a trajectory), and so do their gradients.
  * - After the last attention only the rows of the heads are needed: ops that can be added or removed.
  */
-#ifndef SKED_METHOD_GFLOWNET_NETWORK_STEPPER_H
-#define SKED_METHOD_GFLOWNET_NETWORK_STEPPER_H
-#include "method/gflownet/network/heat.h"
+#ifndef SKED_ENGINE_NETWORK_STEPPER_H
+#define SKED_ENGINE_NETWORK_STEPPER_H
+#include "engine/network/heat.h"
 
 #include <stdbool.h>
 

@@ -31,11 +31,11 @@
  * learner_cpu.c, learner_gpu.c: the second turns lessons into plain arrays for kernels of src/backend;
  * nothing there includes this folder.
  */
-#ifndef SKED_METHOD_GFLOWNET_LEARNER_H
-#define SKED_METHOD_GFLOWNET_LEARNER_H
+#ifndef SKED_METHOD_GFLOWNET_SAMPLER_LEARNER_H
+#define SKED_METHOD_GFLOWNET_SAMPLER_LEARNER_H
+#include "engine/network/sampler.h"
 #include "method/gflownet/lesson.h"
 #include "method/gflownet/loss.h"
-#include "method/gflownet/network/sampler.h"
 
 enum { SKED_I_SPARE_LESSONS = 2 };
 typedef struct sked_i_sampler_learner_settings {

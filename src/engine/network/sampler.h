@@ -1,8 +1,8 @@
 /* A trained or growing model: parameters, and the optimiser's memory of their gradients. */
-#ifndef SKED_METHOD_GFLOWNET_NETWORK_SAMPLER_H
-#define SKED_METHOD_GFLOWNET_NETWORK_SAMPLER_H
-#include "backend/loss.h"
-#include "method/gflownet/network/log_z.h"
+#ifndef SKED_ENGINE_NETWORK_SAMPLER_H
+#define SKED_ENGINE_NETWORK_SAMPLER_H
+#include "backend/loss_kind.h"
+#include "engine/network/log_z.h"
 
 struct sked_sampler {
     sked_i_layout layout;

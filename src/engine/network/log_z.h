@@ -15,9 +15,9 @@
  * on them, stepwise has no encoding of the whole graph, and so it is the same for all policies and backends.
  * Computed in double precision; it belongs to training alone.
  */
-#ifndef SKED_METHOD_GFLOWNET_NETWORK_LOG_Z_H
-#define SKED_METHOD_GFLOWNET_NETWORK_LOG_Z_H
-#include "method/gflownet/network/layout.h"
+#ifndef SKED_ENGINE_NETWORK_LOG_Z_H
+#define SKED_ENGINE_NETWORK_LOG_Z_H
+#include "engine/network/layout.h"
 
 enum {
     SKED_I_LOG_Z_FEATURES = SKED_I_STATIC_FEATURES + SKED_I_HEAT_FEATURES,

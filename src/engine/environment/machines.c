@@ -1,4 +1,4 @@
-#include "method/gflownet/machines.h"
+#include "engine/environment/machines.h"
 
 #include "base/explog.h"
 

@@ -3,9 +3,9 @@
  * lessons; gradients are added in the order of the lessons, one rank after the other, so that the model has
  * the same bytes whatever the number of ranks is. Ranks beyond the number of lessons only follow.
  */
-#ifndef SKED_METHOD_GFLOWNET_RANKS_H
-#define SKED_METHOD_GFLOWNET_RANKS_H
-#include "method/gflownet/learner.h"
+#ifndef SKED_METHOD_GFLOWNET_SHARED_UPDATE_H
+#define SKED_METHOD_GFLOWNET_SHARED_UPDATE_H
+#include "method/gflownet/sampler_learner.h"
 
 typedef struct sked_i_ranks {
     int lessons;      /* of an update, over all ranks */

@@ -2,8 +2,8 @@
  * The parameters of a policy: one block of numbers, described by one table. The table decides memory,
  * initial values, checkpoint and tests alike.
  */
-#ifndef SKED_METHOD_GFLOWNET_NETWORK_LAYOUT_H
-#define SKED_METHOD_GFLOWNET_NETWORK_LAYOUT_H
+#ifndef SKED_ENGINE_NETWORK_LAYOUT_H
+#define SKED_ENGINE_NETWORK_LAYOUT_H
 #include "backend/parameters.h"
 #include "base/status.h"
 

@@ -1,9 +1,9 @@
-#include "method/gflownet/instance.h"
+#include "engine/environment/instance.h"
 
 #include "base/explog.h"
 #include "base/memory.h"
+#include "engine/environment/choices.h"
 #include "graph/relations.h"
-#include "method/gflownet/choices.h"
 
 static sked_status fill_masks(const sked_graph *g, const sked_i_limit *limit, sked_i_masks *m,
                               sked_error *err)

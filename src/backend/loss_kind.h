@@ -2,8 +2,8 @@
  * The losses that a sampler is trained by, of the trajectories of one problem; batch.h of the method has the
  * formulas.
  */
-#ifndef SKED_BACKEND_LOSS_H
-#define SKED_BACKEND_LOSS_H
+#ifndef SKED_BACKEND_LOSS_KIND_H
+#define SKED_BACKEND_LOSS_KIND_H
 
 typedef enum sked_i_loss_id {
     SKED_I_LOSS_VARIANCE, /* the spread of zeta, the paper's: no log Z is needed */

@@ -1,4 +1,4 @@
-#include "method/gflownet/network/log_z.h"
+#include "engine/network/log_z.h"
 
 #include "base/rng.h"
 

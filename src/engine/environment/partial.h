@@ -1,8 +1,8 @@
 /* A partial schedule that grows by one op a step: what every policy walks through. */
-#ifndef SKED_METHOD_GFLOWNET_PARTIAL_H
-#define SKED_METHOD_GFLOWNET_PARTIAL_H
+#ifndef SKED_ENGINE_ENVIRONMENT_PARTIAL_H
+#define SKED_ENGINE_ENVIRONMENT_PARTIAL_H
 #include "base/rng.h"
-#include "method/gflownet/instance.h"
+#include "engine/environment/instance.h"
 
 typedef struct sked_i_partial {
     const sked_i_instance *instance;

@@ -1,6 +1,6 @@
 /* Runs of the stepwise network on one partial schedule after another. */
 #include "base/memory.h"
-#include "method/gflownet/network/stepper.h"
+#include "engine/network/stepper.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "method/gflownet/network/heat.h"
+#include "engine/network/heat.h"
 
 static void relu(int32_t n, real *x)
 {

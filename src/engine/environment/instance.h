@@ -1,10 +1,10 @@
 /* A graph on devices as the policy sees it: times divided by those of list scheduling, relations as masks. */
-#ifndef SKED_METHOD_GFLOWNET_INSTANCE_H
-#define SKED_METHOD_GFLOWNET_INSTANCE_H
+#ifndef SKED_ENGINE_ENVIRONMENT_INSTANCE_H
+#define SKED_ENGINE_ENVIRONMENT_INSTANCE_H
 #include "backend/kernels.h"
 #include "backend/parameters.h"
 #include "base/clock.h"
-#include "method/gflownet/platform.h"
+#include "engine/environment/platform.h"
 
 /* The masks hold 7 bits for every pair of ops: 88 MB at this size. */
 enum { SKED_I_GFLOWNET_OPS = 10000 };

@@ -1,4 +1,4 @@
-#include "method/gflownet/platform.h"
+#include "engine/environment/platform.h"
 
 #include "base/memory.h"
 

@@ -1,8 +1,8 @@
 /* Temperature and machine as a vector: two small layers with ReLU; FiLM starts from it. */
-#ifndef SKED_METHOD_GFLOWNET_NETWORK_HEAT_H
-#define SKED_METHOD_GFLOWNET_NETWORK_HEAT_H
+#ifndef SKED_ENGINE_NETWORK_HEAT_H
+#define SKED_ENGINE_NETWORK_HEAT_H
 #include "backend/kernels.h"
-#include "method/gflownet/network/layout.h"
+#include "engine/network/layout.h"
 
 typedef struct RN(heat) {
     real input[SKED_I_HEAT_FEATURES];

@@ -1,5 +1,5 @@
 /* Training on several ranks: outcomes of all lessons, and one sum of gradients. */
-#include "method/gflownet/ranks.h"
+#include "method/gflownet/shared_update.h"
 
 #include "base/memory.h"
 #include "dist/dist.h"

@@ -3,9 +3,9 @@
  * and all devices, up to a bound: above it those that list scheduling would take first, so that a step costs
  * the same whatever the size of the graph.
  */
-#ifndef SKED_METHOD_GFLOWNET_CHOICES_H
-#define SKED_METHOD_GFLOWNET_CHOICES_H
-#include "method/gflownet/partial.h"
+#ifndef SKED_ENGINE_ENVIRONMENT_CHOICES_H
+#define SKED_ENGINE_ENVIRONMENT_CHOICES_H
+#include "engine/environment/partial.h"
 
 /* Pair i * n_columns + d is op row[i] on column[d]. */
 typedef struct sked_i_choices {

@@ -1,4 +1,4 @@
-#include "method/gflownet/partial.h"
+#include "engine/environment/partial.h"
 
 #include "base/explog.h"
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-#include "method/gflownet/choices.h"
+#include "engine/environment/choices.h"
 
 #include "base/heap.h"
 #include "base/memory.h"
