@@ -5,9 +5,9 @@
  */
 #ifndef SKED_FUZZ_PARSERS_H
 #define SKED_FUZZ_PARSERS_H
+#include "engine/network/sampler.h"
 #include "formats/format.h"
 #include "formats/table.h"
-#include "method/gflownet/network/sampler.h"
 #include "robust/prior.h"
 #include "robust/record.h"
 #include "table.h"

@@ -3,7 +3,7 @@
 #define SKED_REAL_DOUBLE
 #include "stepwise_fixture.h"
 
-#include "method/gflownet/learner.h"
+#include "method/gflownet/sampler_learner.h"
 
 static const setting settings[] = {
     {"layered", 9, 3, 12, TILES(2, 8, LEARNED), 0.3, 4},
@@ -17,7 +17,8 @@ static const setting settings[] = {
     {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1, 2},
     {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
 };
-enum { n_settings = sizeof settings / sizeof *settings, long_setting = n_settings - 1, ruled_setting = 4 };
+enum { n_settings = sizeof settings / sizeof *settings, long_setting = n_settings - 1 };
+enum { ruled_setting = 4, first_of_tiles = 6 };
 
 /* Trajectory balance far from its log Z. */
 static void check_balance(const setting *s)
@@ -149,7 +150,7 @@ static void test_drawing(void **state)
     (void)state;
     setting one_schedule = settings[long_setting];
     one_schedule.batch = 1;
-    for (int k = 0; k < long_setting; k++) {
+    for (int k = 0; k < first_of_tiles; k++) {
         check_drawing(&settings[k], false, settings[k].batch / 2);
         check_drawing(&settings[k], true, 0);
     }

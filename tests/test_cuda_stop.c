@@ -8,7 +8,7 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "method/gflownet/network/sampler.h"
+#include "engine/network/sampler.h"
 
 #include <math.h>
 
@@ -33,8 +33,7 @@ static void look_until(int64_t at)
 /* Two updates; NULL where the stop left nothing. */
 static sked_sampler *train(const char *policy, const char *loss)
 {
-    const char *const settings[] = {policy,    loss,         "dim=16",     "layers=1",
-                                    "head=8",  "mlp=16",     "epochs=2",   "width=16",
+    const char *const settings[] = {policy,    loss,         "layers=1",   "epochs=2",
                                     "batch=3", "validate=0", "held-out=1", "graphs=2"};
     sked_train_options opt;
     sked_sampler *m = NULL;

@@ -1,7 +1,7 @@
 /* What ranks share, as far as one process shows it. tests/mpi.py has several. */
 #include "dist/dist.h"
 #include "method/gflownet/gather.h"
-#include "method/gflownet/ranks.h"
+#include "method/gflownet/shared_update.h"
 #include "robust/choose.h"
 #include "target/target.h"
 #include "test.h"

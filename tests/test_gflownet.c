@@ -3,9 +3,9 @@
 #include "test.h"
 
 #include "base/rng.h"
+#include "engine/environment/choices.h"
+#include "engine/network/sampler.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/choices.h"
-#include "method/gflownet/network/sampler.h"
 #include "method/gflownet/source.h"
 
 #include <math.h>

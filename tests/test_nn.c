@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "base/rng.h"
+#include "engine/network/sampler.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/network/sampler.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "base/memory.h"
-#include "method/gflownet/learner.h"
+#include "method/gflownet/sampler_learner.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #ifndef SKED_BACKEND_BACKEND_H
 #define SKED_BACKEND_BACKEND_H
 #include "backend/gaussian.h"
-#include "backend/gpu.h"
+#include "backend/gpu_policy.h"
 #include "backend/kernels.h"
 #include "backend/timing.h"
 

@@ -208,7 +208,7 @@ static void pack_all(once_device *d, gpu_pack *p)
     p->used += ((size_t)m->walks * sizeof(int32_t) + 15) / 16 * 16;
     float *feature = p->host != NULL ? (float *)(p->host + p->used) : NULL;
     d->encoder.feature = (float *)(p->at + p->used);
-    p->used += (size_t)m->rows * SKED_I_ONCE_STATIC * sizeof(float);
+    p->used += (size_t)m->rows * SKED_I_STATIC_FEATURES * sizeof(float);
     for (size_t b = 0; b < (size_t)d->model.lessons; b++) {
         once_lesson *l = &d->lesson[b];
         once_pack_lesson(p, d->walks[b], l);
@@ -219,8 +219,9 @@ static void pack_all(once_device *d, gpu_pack *p)
             row_lesson[l->first_row + i] = (int32_t)b;
         for (int32_t k = 0; k < l->count; k++)
             walk_lesson[l->first_walk + k] = (int32_t)b;
-        for (int64_t i = 0; i < (int64_t)l->n * SKED_I_ONCE_STATIC; i++)
-            feature[(int64_t)l->first_row * SKED_I_ONCE_STATIC + i] = (float)d->walks[b]->problem->feature[i];
+        for (int64_t i = 0; i < (int64_t)l->n * SKED_I_STATIC_FEATURES; i++)
+            feature[(int64_t)l->first_row * SKED_I_STATIC_FEATURES + i] =
+                (float)d->walks[b]->problem->feature[i];
     }
 }
 
@@ -328,7 +329,7 @@ static void place_walks(once_device *d, sked_i_cuda_arena *a, once_lesson *l)
     if (!d->grad)
         return;
     l->turned = SKED_CUT(a, uint64_t, HEADS * n * l->words);
-    l->states = SKED_CUT(a, float, count *n *(2 * c + SKED_I_ONCE_STATE));
+    l->states = SKED_CUT(a, float, count *n *(2 * c + SKED_I_STATE_FEATURES));
     l->dbases = SKED_CUT(a, float, count *n *w);
     l->versions = SKED_CUT(a, float, count * 2 * n * c);
     l->dversions = SKED_CUT(a, float, count * 2 * n * w);

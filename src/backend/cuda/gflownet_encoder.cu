@@ -1,6 +1,6 @@
 /*
  * The encoder of the encode-once policy and the rows its walks read, for all problems of a call at once:
- * network/encoder.c and once.c have the same in plain C. Matrices are small (rows x 64 to 336): tiles
+ * engine/network/encoder.c and once.c have the same in plain C. Matrices are small (rows x 64 to 336): tiles
  * in shared memory, sums over the inner dimension in order. Gradients of weights are taken per problem,
  * since each problem's gradient is cut to a norm of its own.
  */
@@ -219,7 +219,7 @@ struct weight_job {
     int64_t weight, bias; /* in the gradient of a problem */
     film_of film;
 };
-enum { MOST_WEIGHTS = 4 * SKED_I_GPU_LAYERS + 4 };
+enum { MOST_WEIGHTS = 4 * SKED_I_MAX_LAYERS + 4 };
 struct weight_jobs {
     weight_job job[MOST_WEIGHTS];
     int count;
@@ -389,7 +389,7 @@ struct sum_job {
     float *along, *plain; /* of the first problem; the others lie `stride` apart */
     int64_t stride;
 };
-enum { MOST_SUMS = 3 * SKED_I_GPU_LAYERS + 1 };
+enum { MOST_SUMS = 3 * SKED_I_MAX_LAYERS + 1 };
 struct sum_jobs {
     sum_job job[MOST_SUMS];
     int count;
@@ -648,7 +648,7 @@ __device__ static void heat_layers(const once_model &m, const once_lesson *l, fl
     const float *w = m.parameter;
     for (int32_t j = (int32_t)threadIdx.x; j < s.temperature; j += (int32_t)blockDim.x) {
         const float z =
-            column_of(SKED_I_GPU_HEAT, s.temperature, l->heat, w + s.heat1_weight, w + s.heat1_bias, j);
+            column_of(SKED_I_HEAT_FEATURES, s.temperature, l->heat, w + s.heat1_weight, w + s.heat1_bias, j);
         first[j] = z > 0 ? z : 0;
     }
     __syncthreads();
@@ -771,7 +771,7 @@ static film_of layer_film(const once_model *m, int k)
 static void run_mlp(const once_model *m, int k, const once_layer *l, float *next, cudaStream_t stream)
 {
     const sked_i_gpu_shape *s = &m->shape;
-    const sked_i_layer_offsets *at = &s->layer[k];
+    const sked_i_layer_at *at = &s->layer[k];
     norm(m, l->middle, at->norm2_gain, at->norm2_bias, l->norm2, l->stat2, stream);
     linear_job hidden = job_of(s->dim, s->mlp, l->norm2, m->parameter + at->mlp1_weight, l->hidden);
     hidden.bias = m->parameter + at->mlp1_bias;
@@ -806,10 +806,10 @@ sked_status once_encode(const once_model *m, const once_encoder *e, const once_l
     const int32_t inner = HEADS * s->head;
     SKED_LAUNCH_CHAINED(heat_kernel, dim3(HEAT_BLOCKS, (unsigned)m->lessons), HEAT_THREADS, 0, how->stream,
                         *m);
-    linear(m, SKED_I_ONCE_STATIC, s->dim, e->feature, s->input_weight, s->input_bias, NULL, e->layer[0].in,
-           how->stream);
+    linear(m, SKED_I_STATIC_FEATURES, s->dim, e->feature, s->input_weight, s->input_bias, NULL,
+           e->layer[0].in, how->stream);
     for (int k = 0; k < s->layers && st == SKED_OK; k++) {
-        const sked_i_layer_offsets *at = &s->layer[k];
+        const sked_i_layer_at *at = &s->layer[k];
         const once_layer *l = &e->layer[k];
         norm(m, l->in, at->norm1_gain, at->norm1_bias, l->norm1, l->stat1, how->stream);
         linear(m, s->dim, 3 * inner, l->norm1, at->qkv_weight, at->qkv_bias, NULL, l->qkv, how->stream);
@@ -889,7 +889,7 @@ __device__ static void fold_columns(const once_model &m, int64_t b, float *gradi
             dscale += at.op[i * s.width + c] * plain[i * s.width + c];
             dshift += at.op[i * s.width + c];
         }
-        dscale += fold_weight(m, 2 * s.context + SKED_I_ONCE_STATE, s.state_weight,
+        dscale += fold_weight(m, 2 * s.context + SKED_I_STATE_FEATURES, s.state_weight,
                               at.rest + m.at.state_weight, NULL, 0, c, scale, gradient);
         dscale += fold_weight(m, PAIR, s.pair_weight, at.rest + m.at.pair, NULL, 0, c, scale, gradient);
         dscale += fold_weight(m, s.context, s.device_weight, at.rest + m.at.device_weight,
@@ -914,8 +914,8 @@ __device__ static void fold_rest(const once_model &m, int64_t b, float *gradient
 #define COPY(name, count)                                       \
     for (int64_t k = threadIdx.x; k < (count); k += blockDim.x) \
         gradient[s.name + k] = rest[m.at.name + k];
-    COPY(wait_feature, SKED_I_ONCE_WAIT * c)
-    COPY(last_feature, SKED_I_ONCE_LAST * c)
+    COPY(wait_feature, SKED_I_WAIT_FEATURES * c)
+    COPY(last_feature, SKED_I_LAST_FEATURES * c)
 #undef COPY
     for (int64_t k = threadIdx.x; k < DIRECT; k += blockDim.x)
         gradient[s.direct_bias + k] = l->sharpness * rest[m.at.direct + k];
@@ -993,7 +993,7 @@ __device__ static void heat_back(const once_model &m, int64_t b, const float *fi
     __syncthreads();
     for (int32_t k = (int32_t)threadIdx.x; k < s.temperature; k += (int32_t)blockDim.x)
         g[s.heat1_bias + k] = before[k];
-    for (int64_t k = threadIdx.x; k < (int64_t)SKED_I_GPU_HEAT * s.temperature; k += blockDim.x)
+    for (int64_t k = threadIdx.x; k < (int64_t)SKED_I_HEAT_FEATURES * s.temperature; k += blockDim.x)
         g[s.heat1_weight + k] = l->heat[k / s.temperature] * before[k % s.temperature];
 }
 
@@ -1030,7 +1030,7 @@ static int64_t widest_film(const sked_i_gpu_shape *s)
 static void layer_back(const once_model *m, const once_encoder *e, int k, float *dinput, cudaStream_t stream)
 {
     const sked_i_gpu_shape *s = &m->shape;
-    const sked_i_layer_offsets *at = &s->layer[k];
+    const sked_i_layer_at *at = &s->layer[k];
     const once_layer *l = &e->layer[k];
     const float *w = m->parameter;
     const int32_t inner = HEADS * s->head;
@@ -1080,9 +1080,9 @@ static void weights_back(const once_model *m, const once_encoder *e, cudaStream_
     add_weight(&jobs, s->dim, s->width, e->out, e->dplain, s->op_weight, s->op_bias);
     add_weight(&jobs, s->dim, s->context, e->out, e->dwait, s->wait_weight, s->wait_bias);
     add_weight(&jobs, s->dim, s->context, e->out, e->dlast, s->last_weight, s->last_bias);
-    add_weight(&jobs, SKED_I_ONCE_STATIC, s->dim, e->feature, e->dinput, s->input_weight, s->input_bias);
+    add_weight(&jobs, SKED_I_STATIC_FEATURES, s->dim, e->feature, e->dinput, s->input_weight, s->input_bias);
     for (int k = 0; k < s->layers; k++) {
-        const sked_i_layer_offsets *at = &s->layer[k];
+        const sked_i_layer_at *at = &s->layer[k];
         const once_layer *l = &e->layer[k];
         add_weight(&jobs, s->dim, 3 * inner, l->norm1, l->dqkv, at->qkv_weight, at->qkv_bias);
         add_weight(&jobs, inner, s->dim, l->mixed, l->dmiddle, at->merge_weight, at->merge_bias);
@@ -1108,7 +1108,7 @@ static void sums_back(const once_model *m, const once_encoder *e, cudaStream_t s
     jobs.job[jobs.count++] = {e->last,           e->stat,           e->dembedding, s->dim,
                               g + s->final_gain, g + s->final_bias, total};
     for (int k = 0; k < s->layers; k++) {
-        const sked_i_layer_offsets *at = &s->layer[k];
+        const sked_i_layer_at *at = &s->layer[k];
         const once_layer *l = &e->layer[k];
         float *film = e->dfilm + k * 2 * widest;
         jobs.job[jobs.count++] = {l->in, l->stat1, l->dnorm1, s->dim, g + at->norm1_gain, g + at->norm1_bias,

@@ -168,7 +168,7 @@ __device__ static product_of product_at(const once_model &m, const once_lesson *
 {
     const int32_t c = m.shape.context, n = l->n;
     if (which == 0)
-        return {l->states, l->dbases, 2 * c + SKED_I_ONCE_STATE, n, m.at.state_weight, false};
+        return {l->states, l->dbases, 2 * c + SKED_I_STATE_FEATURES, n, m.at.state_weight, false};
     return {l->versions, l->dversions, c, 2 * n, m.at.device_weight, true};
 }
 
@@ -271,7 +271,7 @@ void once_sum_launch(const once_model *m, float *partial, cudaStream_t stream)
 {
     const sked_i_gpu_shape *s = &m->shape;
     const unsigned across = blocks_of(s->width, TILE), device = blocks_of(s->context, TILE) * across;
-    const unsigned tiles = blocks_of(2 * s->context + SKED_I_ONCE_STATE, TILE) * across + device;
+    const unsigned tiles = blocks_of(2 * s->context + SKED_I_STATE_FEATURES, TILE) * across + device;
     SKED_LAUNCH_CHAINED(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream,
                         *m);
     SKED_LAUNCH_CHAINED(product_kernel, dim3(tiles, ONCE_SPLITS, (unsigned)m->lessons), TILE_THREADS, 0,

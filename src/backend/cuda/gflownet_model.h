@@ -2,7 +2,8 @@
 #ifndef SKED_BACKEND_CUDA_GFLOWNET_MODEL_H
 #define SKED_BACKEND_CUDA_GFLOWNET_MODEL_H
 extern "C" {
-#include "backend/gpu.h"
+#include "backend/gpu_policy.h"
+#include "backend/kernels.h"
 }
 #include "backend/cuda/runtime.h"
 

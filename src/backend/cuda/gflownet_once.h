@@ -17,10 +17,10 @@
 
 enum {
     HEADS = 7,
-    PAIR = SKED_I_ONCE_PAIR,
-    DIRECT = SKED_I_ONCE_DIRECT,
-    MOST_OPS = SKED_I_ONCE_OPS,
-    MOST_DEVICES = SKED_I_ONCE_DEVICES,
+    PAIR = SKED_I_PAIR_FEATURES,
+    DIRECT = SKED_I_DIRECT_FEATURES,
+    MOST_OPS = SKED_I_CHOICE_OPS,
+    MOST_DEVICES = SKED_I_CHOICE_DEVICES,
     WARP = 32
 };
 /* As in batch.c and once_walk.c. */
@@ -38,7 +38,7 @@ enum {
  */
 #define ONCE_PIECES(X)                                        \
     X(head, walk_head, 1)                                     \
-    X(state, float, 2 * c + SKED_I_ONCE_STATE)                \
+    X(state, float, 2 * c + SKED_I_STATE_FEATURES)            \
     X(base, float, w)                                         \
     X(sum_wait, float, c)                                     \
     X(sum_device, float, c)                                   \
@@ -58,8 +58,8 @@ enum {
     X(sum_direct, float, grad *DIRECT)                        \
     X(sum_empty, float, grad *c)                              \
     X(sum_empty_part, float, grad *w)                         \
-    X(sum_wait_feature, float, grad *SKED_I_ONCE_WAIT *c)     \
-    X(sum_last_feature, float, grad *SKED_I_ONCE_LAST *c)     \
+    X(sum_wait_feature, float, grad *SKED_I_WAIT_FEATURES *c) \
+    X(sum_last_feature, float, grad *SKED_I_LAST_FEATURES *c) \
     X(free_at, double, k)                                     \
     X(last, int32_t, k)                                       \
     X(used, int32_t, k)                                       \
@@ -94,7 +94,7 @@ static_assert((int)SKED_I_GPU_CONTEXT == (int)SKED_I_GPU_WIDTH, "a lane has two 
  * Where all that counts fits, the weights of state and devices lie in shared memory for all walks of a block,
  * with rows so far apart that both they and their transpose are read without conflicts of banks.
  */
-enum { ONCE_STATES = 2 * ONCE_WIDE + SKED_I_ONCE_STATE, ONCE_STRIDE = ONCE_WIDE + 1 };
+enum { ONCE_STATES = 2 * ONCE_WIDE + SKED_I_STATE_FEATURES, ONCE_STRIDE = ONCE_WIDE + 1 };
 enum { ONCE_WEIGHTS = (ONCE_STATES + ONCE_WIDE) * ONCE_STRIDE * 4 }; /* bytes */
 /* Walks of 128 threads that share a block then at most, as registers allow: without and with gradients. */
 enum { ONCE_SIDE = 4, ONCE_SIDE_GRAD = 5 };
@@ -114,14 +114,14 @@ struct walk_head {
 /* What changed for an unscheduled op by the data of an edge: its features before and after. */
 struct walk_told {
     int32_t op, edge;
-    float before[SKED_I_ONCE_WAIT], after[SKED_I_ONCE_WAIT];
+    float before[SKED_I_WAIT_FEATURES], after[SKED_I_WAIT_FEATURES];
     double there; /* the data where it was made */
 };
 
 /* A device whose last op, or what is told of it, changes. before_op -1: it was empty. */
 struct walk_change {
     int32_t column, before_op, after_op;
-    float before[SKED_I_ONCE_LAST], after[SKED_I_ONCE_LAST];
+    float before[SKED_I_LAST_FEATURES], after[SKED_I_LAST_FEATURES];
 };
 
 enum {
@@ -140,7 +140,7 @@ struct once_lesson {
     int32_t choices;                              /* columns of a step at most */
     bool transfers, picky, greedy, replay, twice; /* twice: some op has two edges to the same op */
     double work, unit, per_unit, temperature;
-    float sharpness, heat[SKED_I_GPU_HEAT];
+    float sharpness, heat[SKED_I_HEAT_FEATURES];
     uint64_t seed, first;
     const int32_t *group_size, *group_first, *quickest, *group_of;
     const float *pace; /* [groups] squashed */
@@ -164,17 +164,17 @@ struct once_lesson {
 };
 
 /* The small gradients of a trajectory, in this order: numbers of each. */
-#define ONCE_SMALL(X)                    \
-    X(pair, PAIR *w)                     \
-    X(out, w)                            \
-    X(direct, DIRECT)                    \
-    X(wait_feature, SKED_I_ONCE_WAIT *c) \
-    X(last_feature, SKED_I_ONCE_LAST *c) \
-    X(empty, c)                          \
+#define ONCE_SMALL(X)                        \
+    X(pair, PAIR *w)                         \
+    X(out, w)                                \
+    X(direct, DIRECT)                        \
+    X(wait_feature, SKED_I_WAIT_FEATURES *c) \
+    X(last_feature, SKED_I_LAST_FEATURES *c) \
+    X(empty, c)                              \
     X(empty_part, w)
 /* The weights whose gradients are products over all rows of steps or versions. */
-#define ONCE_PRODUCTS(X)                             \
-    X(state_weight, (2 * c + SKED_I_ONCE_STATE) * w) \
+#define ONCE_PRODUCTS(X)                                 \
+    X(state_weight, (2 * c + SKED_I_STATE_FEATURES) * w) \
     X(device_weight, c *w)
 
 struct once_small {
@@ -254,7 +254,7 @@ struct once_layer {
 };
 struct once_encoder {
     float *feature; /* [rows, STATIC] */
-    once_layer layer[SKED_I_GPU_LAYERS];
+    once_layer layer[SKED_I_MAX_LAYERS];
     float *last, *stat, *out; /* [rows, dim], [rows, 2], [rows, dim] */
     /* Gradients. */
     float *dplain, *dwait, *dlast; /* [rows, width], [rows, context] each */

@@ -68,7 +68,7 @@ void once_pack_lesson(gpu_pack *p, const sked_i_gpu_walks *w, once_lesson *l)
     l->per_unit = 1 / x->unit;
     l->temperature = x->temperature;
     l->sharpness = (float)x->sharpness;
-    for (int k = 0; k < SKED_I_GPU_HEAT; k++)
+    for (int k = 0; k < SKED_I_HEAT_FEATURES; k++)
         l->heat[k] = (float)x->heat[k];
     l->law = w->loss_of;
     l->law.entropy /= (double)w->count * x->n;

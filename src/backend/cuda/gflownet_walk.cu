@@ -45,7 +45,7 @@ __device__ static void finish_grad(const walk &w)
     EACH_THREAD(k, w.head->n_used) {
         const int32_t q = w.used[k];
         walk_change t = {q, w.last[q], -1, {}, {}};
-        for (int j = 0; j < SKED_I_ONCE_LAST; j++)
+        for (int j = 0; j < SKED_I_LAST_FEATURES; j++)
             t.before[j] = w.device_feature[3 * (int64_t)q + j];
         w.changed[k] = t;
     }
@@ -66,8 +66,8 @@ __device__ static void finish_grad(const walk &w)
     for (int32_t i = (int32_t)threadIdx.x; i < (count); i += w.threads) \
         small[at.name + i] = w.sum_##name[i];
     COPY(direct, DIRECT)
-    COPY(wait_feature, SKED_I_ONCE_WAIT * w.c)
-    COPY(last_feature, SKED_I_ONCE_LAST * w.c)
+    COPY(wait_feature, SKED_I_WAIT_FEATURES * w.c)
+    COPY(last_feature, SKED_I_LAST_FEATURES * w.c)
     COPY(empty, w.c)
     COPY(empty_part, w.w)
 #undef COPY

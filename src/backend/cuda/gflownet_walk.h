@@ -3,7 +3,7 @@
 #ifndef SKED_BACKEND_CUDA_GFLOWNET_WALK_H
 #define SKED_BACKEND_CUDA_GFLOWNET_WALK_H
 #include "backend/cuda/gflownet_once.h"
-#include "backend/cuda/rng.h"
+#include "backend/cuda/rng_cuda.h"
 
 #define FULL 0xffffffffu
 
@@ -350,8 +350,8 @@ template <bool grad> __device__ static void reset(const walk &w)
         fill(w, w.sum_direct, DIRECT, 0.0f);
         fill(w, w.sum_empty, w.c, 0.0f);
         fill(w, w.sum_empty_part, w.w, 0.0f);
-        fill(w, w.sum_wait_feature, SKED_I_ONCE_WAIT * w.c, 0.0f);
-        fill(w, w.sum_last_feature, SKED_I_ONCE_LAST * w.c, 0.0f);
+        fill(w, w.sum_wait_feature, SKED_I_WAIT_FEATURES * w.c, 0.0f);
+        fill(w, w.sum_last_feature, SKED_I_LAST_FEATURES * w.c, 0.0f);
         fill(w, w.sum_pair, (int64_t)(PAIR + 1) * w.warps * w.w, 0.0f);
     }
     barrier();

@@ -89,12 +89,12 @@ __device__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t
     change->column = q;
     change->before_op = w.last[q];
     change->after_op = after_op;
-    for (int k = 0; k < SKED_I_ONCE_LAST; k++)
+    for (int k = 0; k < SKED_I_LAST_FEATURES; k++)
         change->before[k] = feature[k];
     feature[0] = (float)w.free_at[q];
     feature[1] = fresh;
     feature[2] = w.x->pace[w.x->group_of[q]];
-    for (int k = 0; k < SKED_I_ONCE_LAST; k++)
+    for (int k = 0; k < SKED_I_LAST_FEATURES; k++)
         change->after[k] = feature[k];
 }
 
@@ -153,7 +153,7 @@ template <bool grad> __device__ static void leave(const walk &w)
 {
     const int32_t op = w.head->op;
     const double ready = w.ready_time[op];
-    const float f[SKED_I_ONCE_WAIT] = {(float)ready, 1, (float)(ready + w.x->tail[op])};
+    const float f[SKED_I_WAIT_FEATURES] = {(float)ready, 1, (float)(ready + w.x->tail[op])};
     EACH_THREAD_FROM(c, w.c, w.threads / 2)
     {
         const float y = version(w.far->wait_rows[(int64_t)op * w.c + c], f, w.far->wait_feature, c, w.c);
@@ -161,7 +161,7 @@ template <bool grad> __device__ static void leave(const walk &w)
         if (grad && y > 0) { /* its last version ends: the gradient is the total since it began */
             const float total = w.total_wait[c];
             add_to(w.far->dwait + (int64_t)op * w.c + c, total);
-            for (int k = 0; k < SKED_I_ONCE_WAIT; k++)
+            for (int k = 0; k < SKED_I_WAIT_FEATURES; k++)
                 w.sum_wait_feature[k * w.c + c] += f[k] * total;
         }
     }
@@ -174,7 +174,7 @@ template <bool grad> __device__ static void hear(const walk &w)
     const int32_t told = w.head->n_told, stride = w.c;
     EACH_THREAD_FROM(c, stride, w.threads / 2)
     {
-        float sum = w.sum_wait[c], feature[SKED_I_ONCE_WAIT] = {0, 0, 0};
+        float sum = w.sum_wait[c], feature[SKED_I_WAIT_FEATURES] = {0, 0, 0};
         const float total = grad ? w.total_wait[c] : 0;
         EACH(k, 0, told, 1) {
             const walk_told *t = &w.told[k];
@@ -186,12 +186,12 @@ template <bool grad> __device__ static void hear(const walk &w)
                 const float ends = before > 0 ? total : 0, begins = after > 0 ? total : 0;
                 if (ends != begins)
                     add_to(w.far->dwait + (int64_t)t->op * stride + c, ends - begins);
-                for (int j = 0; j < SKED_I_ONCE_WAIT; j++)
+                for (int j = 0; j < SKED_I_WAIT_FEATURES; j++)
                     feature[j] += t->before[j] * ends - t->after[j] * begins;
             }
         }
         w.sum_wait[c] = sum;
-        for (int j = 0; grad && j < SKED_I_ONCE_WAIT; j++)
+        for (int j = 0; grad && j < SKED_I_WAIT_FEATURES; j++)
             w.sum_wait_feature[j * stride + c] += feature[j];
     }
 }
@@ -229,7 +229,7 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
         w.x->versions[row * w.c + c] = y;
         if (y > 0) {
             add_to(w.far->dlast + (int64_t)t->before_op * w.c + c, dy);
-            for (int k = 0; k < SKED_I_ONCE_LAST; k++)
+            for (int k = 0; k < SKED_I_LAST_FEATURES; k++)
                 w.sum_last_feature[k * w.c + c] += t->before[k] * dy;
         }
     }

@@ -267,7 +267,7 @@ __device__ static void observe_state(const walk &w)
         w.state[w.c + c] = (w.sum_device[c] + empties * w.far->empty[c]) / (float)x->devices;
     }
     const int32_t k = w.threads - 1 - (int32_t)threadIdx.x; /* the last warp has least to do */
-    if (k >= SKED_I_ONCE_STATE)
+    if (k >= SKED_I_STATE_FEATURES)
         return;
     const double earliest = later(h->first_ready, h->least_free), u = x->per_unit;
     const double gap = k == 3   ? (h->most_free - h->least_free) * u

@@ -66,7 +66,7 @@ static inline sked_status sked_i_cuda_fail(cudaError_t code, const char *what, s
 
 /*
  * The calling thread works on the GPU of this process (sked_i_backend_place). sked_i_backend's available and
- * the opening of an arena call it: every thread does one of them first. memory.cu
+ * the opening of an arena call it: every thread does one of them first. arena.cu
  */
 sked_status sked_i_cuda_place(sked_error *err);
 

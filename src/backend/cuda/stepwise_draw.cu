@@ -2,7 +2,7 @@
  * Schedules of the stepwise policy: one block of threads walks one trajectory, state after state. The network
  * runs on all its threads; the choice and the growth of the partial schedule are the first warp's.
  */
-#include "backend/cuda/rng.h"
+#include "backend/cuda/rng_cuda.h"
 #include "backend/cuda/stepwise_kernels.h"
 #include "backend/cuda/stepwise_tile_long.h"
 

@@ -53,8 +53,8 @@ __global__ static void warm_kernel(const step_problem *problem, step_folding f, 
     const step_problem &p = problem[blockIdx.x];
     float *first = p.warmth, *second = first + f.temperature;
     for (int c = threadIdx.x; c < f.temperature; c += blockDim.x)
-        first[c] = fmaxf(
-            0, column_of(SKED_I_GPU_HEAT, f.temperature, p.heat, w + f.heat1_weight, w + f.heat1_bias, c));
+        first[c] = fmaxf(0, column_of(SKED_I_HEAT_FEATURES, f.temperature, p.heat, w + f.heat1_weight,
+                                      w + f.heat1_bias, c));
     __syncthreads();
     for (int c = threadIdx.x; c < f.temperature; c += blockDim.x)
         second[c] =
@@ -407,7 +407,7 @@ __global__ static void cool_kernel(const step_problem *problem, step_folding f, 
     __syncthreads();
     for (int k = threadIdx.x; k < size; k += blockDim.x) {
         p.gradient[f.heat1_bias + k] = dfirst[k];
-        for (int j = 0; j < SKED_I_GPU_HEAT; j++)
+        for (int j = 0; j < SKED_I_HEAT_FEATURES; j++)
             p.gradient[f.heat1_weight + j * size + k] = p.heat[j] * dfirst[k];
     }
 }

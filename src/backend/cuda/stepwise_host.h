@@ -34,9 +34,9 @@ struct step_device : sked_i_gpu_model {
     size_t memory;             /* bytes the GPU has */
     step_net net;
     step_folding folding;
-    step_matrix matrix[SKED_I_GPU_LAYERS * STEP_MATRICES + STEP_HEADS];
-    step_fold fold[SKED_I_GPU_LAYERS * STEP_MATRICES + STEP_HEADS];
-    step_film film[SKED_I_GPU_LAYERS + 2];
+    step_matrix matrix[SKED_I_MAX_LAYERS * STEP_MATRICES + STEP_HEADS];
+    step_fold fold[SKED_I_MAX_LAYERS * STEP_MATRICES + STEP_HEADS];
+    step_film film[SKED_I_MAX_LAYERS + 2];
     int64_t folded_size, gradient_size; /* of a problem */
     int64_t tile_count;                 /* tiles of its weights */
     step_outer_job *job;                /* on the device */
@@ -69,7 +69,7 @@ static inline int64_t step_most_of(int64_t a, int64_t b)
 /* Where matrices and their gradients lie: from d->shape. */
 void sked_i_step_make_tables(step_device *d);
 /* Pieces of matrices, for the widths of tiles. */
-enum { STEP_MOST_JOBS = SKED_I_GPU_LAYERS * 12 + 16 };
+enum { STEP_MOST_JOBS = SKED_I_MAX_LAYERS * 12 + 16 };
 struct step_job_list {
     step_outer_job at[STEP_MOST_JOBS];
     int count;

@@ -49,7 +49,7 @@ static void pack_problem(const step_device *d, gpu_pack *b, const sked_i_gpu_wal
     p->temperature = from->temperature;
     p->sharpness = d->net.ruled ? (float)from->sharpness : 1;
     p->log_devices = (float)log((double)from->devices);
-    for (int i = 0; i < SKED_I_GPU_HEAT; i++)
+    for (int i = 0; i < SKED_I_HEAT_FEATURES; i++)
         p->heat[i] = (float)from->heat[i];
     p->seed = w->seed;
     p->first = w->first;

@@ -5,7 +5,7 @@
 #ifndef SKED_BACKEND_CUDA_STEPWISE_NET_H
 #define SKED_BACKEND_CUDA_STEPWISE_NET_H
 extern "C" {
-#include "backend/gpu.h"
+#include "backend/gpu_policy.h"
 #include "backend/kernels.h"
 #include "backend/list_rule.h"
 }
@@ -54,7 +54,7 @@ struct step_problem {
     uint32_t *live; /* and which tiles have a bit */
     double work, unit, temperature;
     float sharpness; /* of all logits; 1 without a rule */
-    float log_devices, heat[SKED_I_GPU_HEAT];
+    float log_devices, heat[SKED_I_HEAT_FEATURES];
     uint64_t seed, first;
     float *folded, *film, *warmth; /* biases for this temperature; scales and shifts; the two hidden layers */
     step_tile *tiles;              /* weights for this temperature */
@@ -229,7 +229,7 @@ __device__ static inline void step_features(const step_work &w, int i, float *f)
 __device__ static inline int step_device_feature(const step_work &w, int i)
 {
     const int bits = w.state[i];
-    return bits & STEP_IS_SCHEDULED ? SKED_I_STEPWISE_FEATURES + (bits >> STEP_DEVICE_SHIFT) : -1;
+    return bits & STEP_IS_SCHEDULED ? SKED_I_STEP_FEATURES + (bits >> STEP_DEVICE_SHIFT) : -1;
 }
 
 /* ------------------------------------------------------------------ probabilities */

@@ -28,7 +28,7 @@ static void place_film(step_device *d, int i, const step_film *f)
 static void place_layer(step_device *d, int i)
 {
     const sked_i_gpu_shape *s = &d->shape;
-    const sked_i_layer_offsets *l = &s->layer[i];
+    const sked_i_layer_at *l = &s->layer[i];
     const int inner = d->net.inner, k = i * STEP_MATRICES;
     const step_film film = {l->scale_weight, l->scale_bias, l->shift_weight, l->shift_bias, s->mlp, 0};
     const float query_scale = 1 / sqrtf((float)s->head);
@@ -95,7 +95,7 @@ void sked_i_step_make_tables(step_device *d)
     d->net.mlp = s->mlp;
     d->net.width = s->width;
     d->net.slots = s->slots;
-    d->net.inputs = SKED_I_STEPWISE_FEATURES + s->slots;
+    d->net.inputs = SKED_I_STEP_FEATURES + s->slots;
     d->net.learned = s->learned;
     d->net.ruled = s->ruled;
     d->net.input_weight = s->input_weight;

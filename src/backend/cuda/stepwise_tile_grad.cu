@@ -342,7 +342,7 @@ __device__ static inline void layer_back(const step_work &w, const step_tiled &u
 __device__ static inline void keep_features(const step_work &w, const step_tiled &u)
 {
     const int at = step_kept_features(w.z);
-    float f[2][SKED_I_STEPWISE_FEATURES];
+    float f[2][SKED_I_STEP_FEATURES];
     int device[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -357,7 +357,7 @@ __device__ static inline void keep_features(const step_work &w, const step_tiled
             const int column = n * STEP_TILE + step_tile_column(c), half = c / 2 % 2;
             x[c] = column == device[half] ? 1 : 0;
 #pragma unroll
-            for (int j = 0; j < SKED_I_STEPWISE_FEATURES; j++)
+            for (int j = 0; j < SKED_I_STEP_FEATURES; j++)
                 x[c] = column == j ? f[half][j] : x[c];
         }
         u.keep(at + n, step_tile_pack(x));

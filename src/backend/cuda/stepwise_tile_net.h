@@ -123,14 +123,14 @@ __device__ static void step_tile_input(const step_work &w, const step_tiled &u, 
     for (int half = 0; half < 2; half++) {
         const int op = u.m * STEP_TILE + step_tile_row(2 * half), near = op < w.p.ops ? op : w.p.ops - 1;
         const int device = step_device_feature(w, near);
-        float f[SKED_I_STEPWISE_FEATURES];
+        float f[SKED_I_STEP_FEATURES];
         step_features(w, near, f);
 #pragma unroll
         for (int k = 0; k < 2 * TILE_DIM; k++) {
             const int c = k * 8 + 2 * t;
             float2 sum = *(const float2 *)(bias + c);
 #pragma unroll
-            for (int j = 0; j < SKED_I_STEPWISE_FEATURES; j++) {
+            for (int j = 0; j < SKED_I_STEP_FEATURES; j++) {
                 const float2 by = *(const float2 *)(weight + j * dim + c);
                 sum = float2{sum.x + f[j] * by.x, sum.y + f[j] * by.y};
             }

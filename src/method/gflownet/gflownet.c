@@ -1,5 +1,5 @@
 /* The method: candidates drawn from a model, by default the one that comes with sked. */
-#include "method/gflownet/network/sampler.h"
+#include "engine/network/sampler.h"
 #include "method/method.h"
 
 #include <string.h>

@@ -2,17 +2,8 @@
 
 #include "backend/backend.h"
 #include "graph/graph.h"
-#include "method/gflownet/choices.h"
 
-_Static_assert(
-    (int)SKED_I_GPU_LAYERS == SKED_I_MAX_LAYERS && (int)SKED_I_ONCE_STATIC == SKED_I_STATIC_FEATURES &&
-        (int)SKED_I_GPU_HEAT == SKED_I_HEAT_FEATURES && (int)SKED_I_ONCE_WAIT == SKED_I_WAIT_FEATURES &&
-        (int)SKED_I_ONCE_LAST == SKED_I_LAST_FEATURES && (int)SKED_I_ONCE_STATE == SKED_I_STATE_FEATURES &&
-        (int)SKED_I_ONCE_PAIR == SKED_I_PAIR_FEATURES &&
-        (int)SKED_I_STEPWISE_FEATURES == SKED_I_STEP_FEATURES &&
-        (int)SKED_I_ONCE_DIRECT == SKED_I_DIRECT_FEATURES && (int)SKED_I_ONCE_OPS == SKED_I_CHOICE_OPS &&
-        (int)SKED_I_ONCE_DEVICES == SKED_I_CHOICE_DEVICES,
-    "the backend computes the same policy");
+#include <string.h>
 
 sked_status sked_i_gpu_check(const sked_i_layout *layout, sked_error *err)
 {
@@ -41,25 +32,16 @@ sked_status sked_i_gpu_check(const sked_i_layout *layout, sked_error *err)
 void sked_i_gpu_shape_of(const sked_i_layout *layout, sked_i_gpu_shape *out)
 {
     const sked_i_sizes *s = &layout->sizes;
-    *out = (sked_i_gpu_shape){.dim = s->dim,
-                              .layers = s->layers,
-                              .head = s->head,
-                              .mlp = s->mlp,
-                              .temperature = s->temperature,
-                              .context = s->context,
-                              .width = s->width,
-                              .slots = s->slots,
-                              .learned = s->backward == SKED_I_BACKWARD_LEARNED,
+    *out = (sked_i_gpu_shape){.learned = s->backward == SKED_I_BACKWARD_LEARNED,
                               .ruled = s->rule == SKED_I_RULE_LIST,
                               .total = layout->total};
-#define SKED_X(name) out->name = layout->name;
-    SKED_I_GPU_OFFSETS(SKED_X)
+#define SKED_X(name, preset, least, most, help) out->name = s->name;
+    SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
-    for (int k = 0; k < s->layers; k++) {
-#define SKED_X(name) out->layer[k].name = layout->layer[k].name;
-        SKED_I_LAYER_OFFSETS(SKED_X)
+#define SKED_X(name, rows, columns, initial) out->name = layout->name;
+    SKED_I_WHOLE_PARAMETERS(SKED_X)
 #undef SKED_X
-    }
+    memcpy(out->layer, layout->layer, sizeof out->layer);
 }
 
 sked_status sked_i_gpu_problem_of(const sked_i_instance *x, const sked_i_layout *layout, double temperature,
@@ -67,7 +49,7 @@ sked_status sked_i_gpu_problem_of(const sked_i_instance *x, const sked_i_layout 
 {
     const sked_graph *g = x->graph;
     if (layout->sizes.policy == SKED_I_POLICY_STEPWISE) {
-        const sked_status st = sked_i_instance_check_stepwise(x, layout, err);
+        const sked_status st = sked_i_instance_check_stepwise(x, layout->sizes.slots, err);
         if (st != SKED_OK)
             return st;
     }

@@ -1,9 +1,9 @@
 /* Models and problems as a backend with the whole policy takes them (backend/gpu.h). */
 #ifndef SKED_METHOD_GFLOWNET_GPU_H
 #define SKED_METHOD_GFLOWNET_GPU_H
-#include "backend/gpu.h"
-#include "method/gflownet/instance.h"
-#include "method/gflownet/network/sampler.h"
+#include "backend/gpu_policy.h"
+#include "engine/environment/instance.h"
+#include "engine/network/sampler.h"
 
 typedef struct sked_i_backend sked_i_backend;
 

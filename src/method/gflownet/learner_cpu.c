@@ -2,7 +2,7 @@
  * Learning on the CPU. Lessons side by side, each in stages; the trajectories of a lesson are learnt in parts
  * (batch.c). Threads take what there is to do, but every sum has its order: results do not depend on them.
  */
-#include "method/gflownet/learner.h"
+#include "method/gflownet/sampler_learner.h"
 
 #include "backend/backend.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 /* Learning on a GPU: lessons go there as plain arrays, losses and norms come back. */
-#include "method/gflownet/learner.h"
+#include "method/gflownet/sampler_learner.h"
 
 #include "backend/backend.h"
 #include "base/memory.h"

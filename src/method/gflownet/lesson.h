@@ -5,8 +5,8 @@
  */
 #ifndef SKED_METHOD_GFLOWNET_LESSON_H
 #define SKED_METHOD_GFLOWNET_LESSON_H
-#include "method/gflownet/instance.h"
-#include "method/gflownet/machines.h"
+#include "engine/environment/instance.h"
+#include "engine/environment/machines.h"
 #include "method/gflownet/source.h"
 
 enum { SKED_I_LESSONS = 256 }; /* of an update at most */

@@ -1,9 +1,9 @@
 /* What losses have to know of a lesson beside the probabilities of its trajectories. */
 #ifndef SKED_METHOD_GFLOWNET_LOSS_H
 #define SKED_METHOD_GFLOWNET_LOSS_H
-#include "backend/loss.h"
-#include "method/gflownet/instance.h"
-#include "method/gflownet/network/log_z.h"
+#include "backend/loss_kind.h"
+#include "engine/environment/instance.h"
+#include "engine/network/log_z.h"
 
 static inline double sked_i_log_reward(const sked_i_instance *x, double temperature, double makespan)
 {

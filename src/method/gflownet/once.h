@@ -19,7 +19,7 @@
  */
 #ifndef SKED_METHOD_GFLOWNET_ONCE_H
 #define SKED_METHOD_GFLOWNET_ONCE_H
-#include "method/gflownet/network/encoder.h"
+#include "engine/network/encoder.h"
 #include "method/gflownet/policy.h"
 
 typedef struct RN(once) {

@@ -1,7 +1,7 @@
 #include "base/memory.h"
 
 #include "base/explog.h"
-#include "method/gflownet/choices.h"
+#include "engine/environment/choices.h"
 #include "method/gflownet/once.h"
 
 #include <string.h>

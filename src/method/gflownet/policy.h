@@ -7,8 +7,8 @@
 #ifndef SKED_METHOD_GFLOWNET_POLICY_H
 #define SKED_METHOD_GFLOWNET_POLICY_H
 #include "base/rng.h"
-#include "method/gflownet/instance.h"
-#include "method/gflownet/network/layout.h"
+#include "engine/environment/instance.h"
+#include "engine/network/layout.h"
 
 typedef struct RN(policy_kind) RN(policy_kind);
 

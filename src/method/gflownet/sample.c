@@ -5,11 +5,11 @@
 #include "base/explog.h"
 #include "base/memory.h"
 #include "engine/candidates/candidates.h"
+#include "engine/environment/machines.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/draws.h"
 #include "method/gflownet/gather.h"
-#include "method/gflownet/machines.h"
 #include "schedule/schedule.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Schedules drawn from a model. */
 #ifndef SKED_METHOD_GFLOWNET_SAMPLE_H
 #define SKED_METHOD_GFLOWNET_SAMPLE_H
-#include "method/gflownet/network/sampler.h"
+#include "engine/network/sampler.h"
 
 /* As sked_sampler_sample; opt is not NULL, and all structs are of this version. */
 SKED_MUST_CHECK sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p,

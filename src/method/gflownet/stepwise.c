@@ -1,7 +1,7 @@
 /*
- * The policy of the paper: the network encodes every partial schedule again (network/stepper.h). Devices have
- * numbers, so a state says which op is on which device, any empty device is a choice of its own, and both
- * P_F and a learned P_B depend on the state alone.
+ * The policy of the paper: the network encodes every partial schedule again (engine/network/stepper.h).
+ * Devices have numbers, so a state says which op is on which device, any empty device is a choice of its own,
+ * and both P_F and a learned P_B depend on the state alone.
  *
  * A model with a rule is not the paper's: its logits are sharpness * (rule of list scheduling + network), as
  * those of encode-once are, and the network is told the bottom level of what is not scheduled.
@@ -10,8 +10,8 @@
 
 #include "backend/list_rule.h"
 #include "base/explog.h"
-#include "method/gflownet/network/stepper.h"
-#include "method/gflownet/partial.h"
+#include "engine/environment/partial.h"
+#include "engine/network/stepper.h"
 #include "method/gflownet/policy.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ static sked_status stepwise_create(const sked_i_instance *x, const sked_i_layout
 {
     sked_status st = SKED_OK;
     RN(stepwise) *p = NULL;
-    SKED_TRY(sked_i_instance_check_stepwise(x, layout, err));
+    SKED_TRY(sked_i_instance_check_stepwise(x, layout->sizes.slots, err));
     SKED_NEW0(p, 1);
     p->base = (RN(policy)){.kind = &RN(policy_stepwise), .instance = x, .layout = layout, .kernels = kernels};
     p->ruled = layout->sizes.rule == SKED_I_RULE_LIST;

@@ -9,9 +9,9 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "method/gflownet/checkpoint.h"
-#include "method/gflownet/learner.h"
-#include "method/gflownet/ranks.h"
 #include "method/gflownet/sample.h"
+#include "method/gflownet/sampler_learner.h"
+#include "method/gflownet/shared_update.h"
 #include "method/inner.h"
 
 #include <string.h>

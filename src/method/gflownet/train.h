@@ -1,7 +1,7 @@
 /* Teaching a model. */
 #ifndef SKED_METHOD_GFLOWNET_TRAIN_H
 #define SKED_METHOD_GFLOWNET_TRAIN_H
-#include "method/gflownet/network/sampler.h"
+#include "engine/network/sampler.h"
 
 /* As sked_train; opt is of this version. */
 SKED_MUST_CHECK sked_status sked_i_train(const sked_train_options *opt, sked_sampler **out, sked_error *err);

@@ -1,0 +1,105 @@
+#include "engine/environment/machines.h"
+
+#include "base/explog.h"
+
+static double lognormal(sked_i_rng *rng, double spread)
+{
+    return sked_i_exp(spread * sked_i_rng_normal(rng));
+}
+
+static double mean_time(const sked_i_platform *p)
+{
+    double sum = 0, count = 0;
+    for (int64_t k = 0; k < (int64_t)p->n * p->groups; k++)
+        if (p->time[k] < INFINITY) {
+            sum += p->time[k];
+            count++;
+        }
+    return count > 0 ? sum / count : 0;
+}
+
+void sked_i_machine_draw_links(sked_i_platform *p, int64_t edges, double transfer, sked_i_rng *rng)
+{
+    const double time = transfer * mean_time(p);
+    double bytes = 0;
+    for (int64_t e = 0; e < edges; e++)
+        bytes += p->bytes[e];
+    const double fixed = sked_i_rng_uniform(rng), per_byte = bytes > 0 ? time * (double)edges / bytes : 0;
+    for (int32_t a = 0; a < p->groups; a++)
+        for (int32_t b = 0; b < p->groups; b++) {
+            const double factor = p->groups > 1 ? lognormal(rng, 0.5) : 1;
+            p->latency[(int64_t)a * p->groups + b] = factor * (bytes > 0 ? fixed : 1) * time;
+            p->per_byte[(int64_t)a * p->groups + b] = factor * (1 - fixed) * per_byte;
+        }
+}
+
+/* One size for all that an op hands on, as tensors have. */
+static void draw_bytes(const sked_graph *g, sked_i_rng *rng, double *bytes)
+{
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        const double size = lognormal(rng, 1);
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            bytes[e] = size;
+    }
+}
+
+/* Every op can run in the first group. */
+static void draw_times(const sked_graph *g, sked_i_rng *rng, sked_i_platform *p)
+{
+    enum { most_groups = 4 };
+    double pace[most_groups];
+    const bool picky = sked_i_rng_uniform(rng) < 0.15;
+    const double noise = sked_i_rng_uniform(rng) < 0.5 ? 0.4 : 0;
+    for (int32_t k = 0; k < p->groups; k++)
+        pace[k] = sked_i_exp(1.2 * (2 * sked_i_rng_uniform(rng) - 1));
+    for (int32_t i = 0; i < p->n; i++)
+        for (int32_t k = 0; k < p->groups; k++) {
+            const double time = g->duration[i] * pace[k] * lognormal(rng, noise);
+            const bool able = k == 0 || !picky || sked_i_rng_uniform(rng) > 0.2;
+            p->time[(int64_t)i * p->groups + k] = able ? time : INFINITY;
+        }
+}
+
+static int32_t draw_groups(const sked_i_machine_law *law, int32_t devices, sked_i_rng *rng)
+{
+    if (sked_i_rng_uniform(rng) >= law->unequal || devices < 2)
+        return 1;
+    const int32_t most = devices < 4 ? devices : 4;
+    return 2 + (int32_t)sked_i_rng_below(rng, (uint64_t)(most - 1));
+}
+
+static void draw_sizes(sked_i_platform *p, sked_i_rng *rng)
+{
+    for (int32_t d = 0; d < p->devices; d++) {
+        p->device[d] = d;
+        p->size[d < p->groups ? d : (int32_t)sked_i_rng_below(rng, (uint64_t)p->groups)]++;
+    }
+}
+
+sked_status sked_i_machine_draw(const sked_i_machine_law *law, const sked_graph *g, sked_i_rng *rng,
+                                sked_i_platform *out, sked_error *err)
+{
+    const int32_t devices =
+        law->least_devices +
+        (int32_t)sked_i_rng_below(rng, (uint64_t)(law->most_devices - law->least_devices + 1));
+    const int32_t groups = draw_groups(law, devices, rng);
+    const sked_status st = sked_i_platform_reserve(out, g->n_ops, g->n_edges, devices, groups, err);
+    if (st != SKED_OK)
+        return st;
+    double bytes = 0;
+    draw_sizes(out, rng);
+    if (groups > 1)
+        draw_times(g, rng, out);
+    for (int32_t i = 0; i < g->n_ops && groups == 1; i++)
+        out->time[i] = g->duration[i];
+    for (int64_t e = 0; e < g->n_edges; e++)
+        bytes += out->bytes[e] = g->edge_bytes[e];
+    if (!(bytes > 0))
+        draw_bytes(g, rng, out->bytes);
+    const double least = 0.0625, where = sked_i_rng_uniform(rng);
+    if (law->transfers > 0 && sked_i_rng_uniform(rng) < 0.5) {
+        const double most = law->transfers > least ? law->transfers : least;
+        sked_i_machine_draw_links(out, g->n_edges, least * sked_i_exp(where * sked_i_log(most / least)), rng);
+    }
+    return SKED_OK;
+}

@@ -1,0 +1,116 @@
+#include "engine/environment/platform.h"
+
+#include "base/memory.h"
+#include "problem/kinds.h"
+
+#include <string.h>
+
+/* Every step looks at one empty device of each group. */
+enum { most_groups = 4096 };
+
+void sked_i_platform_clear(sked_i_platform *p)
+{
+    void *const owned[] = {p->size, p->device, p->time, p->latency, p->per_byte, p->bytes};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    *p = (sked_i_platform){0};
+}
+
+sked_status sked_i_platform_reserve(sked_i_platform *out, int32_t n, int64_t edges, int32_t devices,
+                                    int32_t groups, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *out = (sked_i_platform){.n = n, .groups = groups, .devices = devices};
+    SKED_NEW0(out->size, groups);
+    SKED_NEW0(out->device, devices);
+    SKED_NEW0(out->time, (int64_t)n * groups);
+    SKED_NEW0(out->latency, (int64_t)groups * groups);
+    SKED_NEW0(out->per_byte, (int64_t)groups * groups);
+    SKED_NEW0(out->bytes, edges);
+cleanup:
+    return st;
+}
+
+/* Every op must be able to run somewhere. */
+static sked_status check_times(const sked_i_platform *p, sked_error *err)
+{
+    for (int32_t i = 0; i < p->n; i++) {
+        int32_t k = 0;
+        while (k < p->groups && isinf(p->time[(int64_t)i * p->groups + k]))
+            k++;
+        if (k == p->groups)
+            return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "op %d can run on no device", (int)i);
+    }
+    return SKED_OK;
+}
+
+static sked_status fill_links(const sked_i_costs *c, const sked_i_kinds *like, sked_i_platform *out,
+                              sked_error *err)
+{
+    for (int32_t a = 0; a < out->groups; a++)
+        for (int32_t b = 0; b < out->groups; b++) {
+            const int64_t at = (int64_t)a * out->groups + b;
+            double latency, bandwidth;
+            if (a == b && out->size[a] == 1)
+                continue; /* no two different devices */
+            sked_i_kinds_link(like, c, a, b, &latency, &bandwidth);
+            if (isnan(latency))
+                return sked_i_fail(
+                    err, SKED_ERR_UNSUPPORTED,
+                    "the sampler needs a link between every two devices; '%.60s' and '%.60s' "
+                    "have none",
+                    sked_machine_device_name(c->machine, sked_i_kinds_device(like, a)),
+                    sked_machine_device_name(c->machine, like->device[like->first[b] + (a == b)]));
+            out->latency[at] = latency;
+            out->per_byte[at] = 1 / bandwidth;
+        }
+    return SKED_OK;
+}
+
+sked_status sked_i_platform_make(const sked_problem *p, sked_i_platform *out, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    sked_i_costs c = {0};
+    sked_i_kinds like = {0};
+    *out = (sked_i_platform){0};
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_TRY(sked_i_kinds_make(&c, NULL, false, &like, err));
+    if (like.count > most_groups)
+        SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler takes up to %d kinds of devices, not %d",
+                             (int)most_groups, (int)like.count));
+    SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c.devices, like.count, err));
+    memcpy(out->size, like.size, (size_t)like.count * sizeof *out->size);
+    memcpy(out->device, like.device, (size_t)c.devices * sizeof *out->device);
+    if (g->n_edges > 0)
+        memcpy(out->bytes, g->edge_bytes, (size_t)g->n_edges * sizeof *out->bytes);
+    sked_i_kinds_times(&like, &c, out->time);
+    SKED_TRY(check_times(out, err));
+    SKED_TRY(fill_links(&c, &like, out, err));
+cleanup:
+    sked_i_costs_free(&c);
+    sked_i_kinds_free(&like);
+    return st;
+}
+
+void sked_i_platform_mean_link(const sked_i_platform *p, double *latency, double *per_byte)
+{
+    double pairs = 0, sum_latency = 0, sum_byte = 0;
+    for (int32_t a = 0; a < p->groups; a++)
+        for (int32_t b = 0; b < p->groups; b++) {
+            const int64_t at = (int64_t)a * p->groups + b;
+            const double count = (double)p->size[a] * (p->size[b] - (a == b));
+            sum_latency += count * p->latency[at];
+            sum_byte += count * p->per_byte[at];
+            pairs += count;
+        }
+    *latency = pairs > 0 ? sum_latency / pairs : 0;
+    *per_byte = pairs > 0 ? sum_byte / pairs : 0;
+}
+
+int32_t sked_i_platform_columns(const sked_i_platform *p, int32_t group)
+{
+    enum { at_least = 256 }; /* the most devices of a stepwise model, which opens them in any order */
+    const int32_t most = p->n > at_least ? p->n : at_least;
+    return p->size[group] < most ? p->size[group] : most;
+}
