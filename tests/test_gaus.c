@@ -19,6 +19,7 @@ typedef struct fixture {
     sked_graph *graph;
     sked_problem problem;
     sked_i_relaxation *m;
+    sked_i_gaus_view view;
     const sked_i_gaus_backend *backend;
     sked_i_gaus_evaluator *evaluator;
     double weight[MAX_ROWS], capacity[MAX_ROWS], tau[MAX_ROWS];
@@ -61,9 +62,10 @@ static void open_fixture(fixture *f, int period, int threads)
     f->problem.ii = period;
     OK(sked_i_relaxation_create(&f->problem, period, STEPS, &f->m, err));
     assert_non_null(f->m);
+    f->view = sked_i_gaus_view_of(f->m);
     OK(sked_i_backend_find("cpu", &backend, err));
     f->backend = backend->gaus;
-    OK(f->backend->create(&f->m->view, threads, &f->evaluator, err));
+    OK(f->backend->create(&f->view, threads, &f->evaluator, err));
     assert_int_equal(f->m->profiles, 2);
     for (int p = 0; p <= f->m->profiles; p++) {
         f->capacity[p] = INFINITY;
@@ -883,7 +885,7 @@ static void test_cut_evaluation(void **state)
         const sked_i_gaus_bounds bounds = {f.m->lo, f.m->hi, &limit};
         const double violation[SKED_I_GAUS_FAMILIES] = {0};
         stop = 0;
-        OK(backend->create(&f.m->view, &bounds, threads, &d, err));
+        OK(backend->create(&f.view, &bounds, threads, &d, err));
         OK(backend->place(d, f.mu, f.sigma, err));
         OK(backend->aim(d, &f.terms, violation, err));
         stop = 1;

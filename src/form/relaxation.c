@@ -67,9 +67,9 @@ static sked_status copy_edges(sked_i_relaxation *m, sked_error *err)
         m->shift[e] = (int32_t)shift;
         m->gap[e] = clip(m->loop->lag[e] - shift);
         m->bytes[e] = g->edge_bytes[e] > 0 ? 1 : 0;
-        m->kind[e] = g->edge_distance[e] == 0 ? SKED_I_GAUS_EDGE_FORWARD
-                     : m->period > 0          ? SKED_I_GAUS_EDGE_CARRIED
-                                              : SKED_I_GAUS_EDGE_IGNORED;
+        m->kind[e] = g->edge_distance[e] == 0 ? SKED_I_RELAXATION_FORWARD
+                     : m->period > 0          ? SKED_I_RELAXATION_CARRIED
+                                              : SKED_I_RELAXATION_IGNORED;
     }
 cleanup:
     return st;
@@ -242,25 +242,6 @@ cleanup:
     return st;
 }
 
-static void make_view(sked_i_relaxation *m)
-{
-    m->view = (sked_i_gaus_view){.ops = m->n,
-                                 .profiles = m->profiles,
-                                 .steps = m->steps,
-                                 .period = m->period,
-                                 .duration = m->duration,
-                                 .use_ptr = m->use_ptr,
-                                 .use_profile = m->use_profile,
-                                 .use_amount = m->use_amount,
-                                 .memory = m->with_memory ? m->memory : NULL,
-                                 .succ_ptr = m->g->succ_ptr,
-                                 .edge_to = m->g->edge_to,
-                                 .gap = m->gap,
-                                 .shift = m->shift,
-                                 .edge_kind = m->kind,
-                                 .edge_bytes = m->bytes};
-}
-
 /* ------------------------------------------------------------------ creating */
 
 static sked_status refuse_steps(int64_t steps, sked_error *err)
@@ -297,7 +278,6 @@ sked_status sked_i_relaxation_create(const sked_problem *p, int64_t ii, int64_t 
     SKED_TRY(copy_edges(m, err));
     SKED_TRY(copy_memory(m, err));
     SKED_TRY(make_profiles(m, err));
-    make_view(m);
     *out = m;
     return SKED_OK;
 cleanup:

@@ -18,6 +18,7 @@ typedef struct descent {
     const sked_i_gaus_tuning *tuning;
     const sked_i_gaus_descent_backend *backend;
     sked_i_gaus_descent *steps;
+    sked_i_gaus_view view;
     sked_i_gaus_bounds bounds;
     double *mu, *sigma;        /* [n] the point after the last run that was waited for */
     double *dmu;               /* [n] at the start */
@@ -49,6 +50,31 @@ enum {
 };
 static const double run_seconds = 0.02;
 
+/* The numbers of a backend's edges are those of the form. */
+_Static_assert((int)SKED_I_GAUS_EDGE_FORWARD == (int)SKED_I_RELAXATION_FORWARD &&
+                   (int)SKED_I_GAUS_EDGE_CARRIED == (int)SKED_I_RELAXATION_CARRIED &&
+                   (int)SKED_I_GAUS_EDGE_IGNORED == (int)SKED_I_RELAXATION_IGNORED,
+               "a view has the form's edges as they are");
+
+sked_i_gaus_view sked_i_gaus_view_of(const sked_i_relaxation *m)
+{
+    return (sked_i_gaus_view){.ops = m->n,
+                              .profiles = m->profiles,
+                              .steps = m->steps,
+                              .period = m->period,
+                              .duration = m->duration,
+                              .use_ptr = m->use_ptr,
+                              .use_profile = m->use_profile,
+                              .use_amount = m->use_amount,
+                              .memory = m->with_memory ? m->memory : NULL,
+                              .succ_ptr = m->g->succ_ptr,
+                              .edge_to = m->g->edge_to,
+                              .gap = m->gap,
+                              .shift = m->shift,
+                              .edge_kind = m->kind,
+                              .edge_bytes = m->bytes};
+}
+
 static sked_status open_descent(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -60,7 +86,7 @@ static sked_status open_descent(descent *d, sked_error *err)
     d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->limit};
     d->most = !d->backend->beside ? 1 : d->m->n > large ? short_run : long_run;
     const int64_t longest = d->backend->beside ? long_run : 1;
-    SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
+    SKED_TRY(d->backend->create(&d->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->sigma, n);
     SKED_NEW(d->dmu, n);
     SKED_NEW(d->tau, longest * rows);
@@ -337,6 +363,7 @@ sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const sked_i_gaus_tuni
 {
     descent d = {.l = l,
                  .m = l->m,
+                 .view = sked_i_gaus_view_of(l->m),
                  .tuning = tuning,
                  .mu = mu,
                  .limit = limit,

@@ -14,6 +14,7 @@
  */
 #ifndef SKED_ENGINE_GAUS_STEPS_H
 #define SKED_ENGINE_GAUS_STEPS_H
+#include "backend/gaussian.h"
 #include "base/explog.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -156,6 +157,8 @@ void sked_i_gaus_place_means(const sked_i_relaxation *m, int kind, const double 
 
 /* ------------------------------------------------------------------ descent and polish */
 
+/* The problem as a backend sees it; its arrays are the model's. */
+sked_i_gaus_view sked_i_gaus_view_of(const sked_i_relaxation *m);
 /* Keeps the state's schedule where it is better than the incumbent; true then. */
 bool sked_i_gaus_keep(sked_i_gaus_incumbent *best, const sked_i_gaus_state *s);
 /*

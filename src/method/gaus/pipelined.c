@@ -151,60 +151,14 @@ cleanup:
 
 /* ------------------------------------------------------------------ the whole */
 
-/* The model stays for the next turn of gaus in the same run. */
-typedef struct kept {
-    sked_i_relaxation *model; /* of this interval and latest step; NULL: none yet */
-    int64_t ii, latest;
-} kept;
-
-static void destroy_kept(void *state)
-{
-    kept *k = state;
-    sked_i_relaxation_destroy(k->model);
-    free(k);
-}
-
-static sked_status kept_of(sked_i_run *run, kept **out, sked_error *err)
-{
-    *out = sked_i_run_state(run);
-    if (*out != NULL)
-        return SKED_OK;
-    if ((*out = sked_i_alloc_zero(1, sizeof **out)) == NULL)
-        return sked_i_no_memory(err);
-    const sked_status st = sked_i_run_keep(run, *out, destroy_kept, err);
-    if (st != SKED_OK)
-        destroy_kept(*out);
-    return st;
-}
-
-/*
- * The model of this interval (0: not pipelined) and latest step, from an earlier turn where it is the same.
- * *out NULL with OK: the windows prove that nothing fits.
- */
-static sked_status model_of(sked_i_run *run, int64_t ii, int64_t latest, const sked_i_relaxation **out,
-                            sked_error *err)
-{
-    kept *k = NULL;
-    sked_status st = kept_of(run, &k, err);
-    if (st == SKED_OK && (k->model == NULL || k->ii != ii || k->latest != latest)) {
-        sked_i_relaxation_destroy(k->model);
-        k->model = NULL;
-        st = sked_i_relaxation_create(run->problem, ii, latest, &k->model, err);
-        k->ii = ii;
-        k->latest = latest;
-    }
-    *out = st == SKED_OK ? k->model : NULL;
-    return st;
-}
-
 static sked_status run_model(sked_i_run *run, const sked_i_gaus_settings *set, interval *found,
                              sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_relaxation *m = NULL;
+    sked_i_relaxation *m = NULL;
     int64_t steps;
     SKED_TRY(settle(run, found, &steps, err));
-    SKED_TRY(model_of(run, found->ii, steps, &m, err));
+    SKED_TRY(sked_i_relaxation_create(run->problem, found->ii, steps, &m, err));
     if (m == NULL)
         SKED_TRY(sked_i_fail(err, SKED_ERR_INFEASIBLE,
                              "the windows of starts at interval %lld and %lld steps prove that nothing fits",
@@ -215,6 +169,7 @@ static sked_status run_model(sked_i_run *run, const sked_i_gaus_settings *set, i
         goto cleanup; /* the first schedule meets the bound, or the time is up */
     SKED_TRY(sked_i_gaus_run_rounds(run, set, m, err));
 cleanup:
+    sked_i_relaxation_destroy(m);
     return st;
 }
 

@@ -204,7 +204,8 @@ sked_status sked_i_gaus_run_rounds(sked_i_run *run, const sked_i_gaus_settings *
 {
     int threads = run->options->threads;
     sked_i_gaus_tuning tuning = set->tuning;
-    sked_status st = sked_i_gaus_fit(run, &m->view, &tuning, &threads, err);
+    const sked_i_gaus_view view = sked_i_gaus_view_of(m);
+    sked_status st = sked_i_gaus_fit(run, &view, &tuning, &threads, err);
     if (st != SKED_OK)
         return st;
     sked_i_gaus_rounds r = {.run = run,
