@@ -4,7 +4,7 @@
  * GPU times is compared with the CPU's forms in test_cuda_*.c.
  */
 #include "engine/sequence/moves.h"
-#include "method/gflownet/partial.h"
+#include "engine/environment/partial.h"
 #include "problem/costs.h"
 #include "random_problem.h"
 #include "schedule/replay.h"
