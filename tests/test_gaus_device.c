@@ -318,7 +318,8 @@ static void test_engine(void **state)
     p.devices = 3;
     p.bandwidth = 2;
     sked_i_rng_seed(&rng, 1, 1);
-    OK(sked_i_gaus_device_model_create(&p, &m, err));
+    const sked_i_costs costs = sked_i_costs_of_equal(&p);
+    OK(sked_i_gaus_device_model_create(&p, &costs, &m, err));
     OK(sked_i_gaus_device_grid_create(m, &grid, err));
     OK(sked_i_gaus_device_decoder_create(m, &decoder, err));
     OK(sked_i_gaus_incumbent_create(m->n, true, &quick, err));

@@ -230,7 +230,9 @@ static void test_grid(void **state)
         sked_i_gaus_device_grid *g = NULL;
         random_problem_make(seed, RANDOM_UNEQUAL | RANDOM_REAL | RANDOM_LAGS, 2, 20, &r);
         const sked_problem *p = &r.problem;
-        OK(sked_i_gaus_device_model_create(p, &m, err));
+        sked_i_costs costs = {0};
+        OK(sked_i_costs_make(p, &costs, err));
+        OK(sked_i_gaus_device_model_create(p, &costs, &m, err));
         OK(sked_i_gaus_device_grid_create(m, &g, err));
         sked_i_gaus_device_grid_set(g, m->form->span); /* nothing takes longer */
         for (int32_t i = 0; i < m->n; i++)
@@ -245,6 +247,7 @@ static void test_grid(void **state)
                 check_edge(p, g, e, pair / m->m, pair % m->m);
         sked_i_gaus_device_grid_destroy(g);
         sked_i_gaus_device_model_destroy(m);
+        sked_i_costs_free(&costs);
         random_problem_free(&r);
     }
 }
@@ -427,9 +430,12 @@ static void test_many_kinds(void **state)
     sked_problem_init(&p, g);
     p.machine = m;
     p.devices = devices;
-    OK(sked_i_gaus_device_model_create(&p, &model, err));
+    sked_i_costs costs = {0};
+    OK(sked_i_costs_make(&p, &costs, err));
+    OK(sked_i_gaus_device_model_create(&p, &costs, &model, err));
     assert_false(sked_i_gaus_device_model_fits(model));
     sked_i_gaus_device_model_destroy(model);
+    sked_i_costs_free(&costs);
     assert_true(value_of("gaus", &p) <= value_of("heft", &p));
     sked_machine_destroy(m);
     sked_graph_destroy(g);

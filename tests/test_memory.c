@@ -113,15 +113,18 @@ static void judge_and_profile_agree_with_steps(void **state)
         p.horizon = free.horizon = INFINITY;
         OK(sked_schedule_create(r.graph->n_ops, p.devices, &s, err));
         if (random_schedule(&p, &rng, s)) {
+            sked_i_costs costs = {0};
+            OK(sked_i_costs_make(&p, &costs, err));
             load_schedule(&b, &p, s);
             for (int d = -1; d < p.devices; d++) {
                 sked_i_profile profile = {0};
-                OK(sked_i_profile_memory(&p, s, d, &profile, err));
+                OK(sked_i_profile_memory(&p, &costs, s, d, &profile, err));
                 if (profile.peak != brute_peak(&b, d))
                     fail_msg("seed %d device %d: profile %g, steps %g", (int)seed, d, profile.peak,
                              brute_peak(&b, d));
                 sked_i_profile_free(&profile);
             }
+            sked_i_costs_free(&costs);
             free.lifetime = brute_to_finish(&p) ? SKED_LIFETIME_FINISH : SKED_LIFETIME_START;
             free.memory_limit = INFINITY;
             sked_error err = {0};

@@ -24,7 +24,7 @@ static const double path_budget = 5e7, load_budget = 2e7;
 typedef struct bounder {
     const sked_problem *p;
     const sked_graph *g;
-    sked_i_costs c;
+    const sked_i_costs *c;
     int32_t *kind;   /* [devices] */
     int32_t *device; /* [kinds] one of each */
     double *count;   /* [kinds] devices */
@@ -66,12 +66,12 @@ static sked_status number_kinds(bounder *b, const int32_t *group, sked_error *er
 {
     sked_status st = SKED_OK;
     trait *t = NULL;
-    SKED_NEW(t, b->c.devices);
-    for (int32_t d = 0; d < b->c.devices; d++)
-        t[d] = (trait){sked_i_device_class(&b->c, d), group[d], d};
-    qsort(t, (size_t)b->c.devices, sizeof *t, by_trait);
+    SKED_NEW(t, b->c->devices);
+    for (int32_t d = 0; d < b->c->devices; d++)
+        t[d] = (trait){sked_i_device_class(b->c, d), group[d], d};
+    qsort(t, (size_t)b->c->devices, sizeof *t, by_trait);
     b->kinds = 0;
-    for (int32_t k = 0; k < b->c.devices; k++) {
+    for (int32_t k = 0; k < b->c->devices; k++) {
         if (k == 0 || t[k].class != t[k - 1].class || t[k].group != t[k - 1].group) {
             b->device[b->kinds] = t[k].device;
             b->count[b->kinds++] = 0;
@@ -92,7 +92,7 @@ static bool may_run(const bounder *b, int32_t op, int32_t kind)
 
 static double time_on(const bounder *b, int32_t op, int32_t kind)
 {
-    return may_run(b, op, kind) ? sked_i_time(&b->c, op, b->device[kind]) : INFINITY;
+    return may_run(b, op, kind) ? sked_i_time(b->c, op, b->device[kind]) : INFINITY;
 }
 
 /* ------------------------------------------------------------------ paths */
@@ -118,7 +118,7 @@ static void pass(const bounder *b, int64_t e, bool backward, const double *value
         b->near[g] = b->near[m->n_groups + g] = INFINITY;
     for (int32_t k = 0; k < b->kinds; k++) {
         const int32_t g = m->group[b->device[k]];
-        const double lag = backward ? 0 : sked_i_lag(&b->c, e, b->device[k]);
+        const double lag = backward ? 0 : sked_i_lag(b->c, e, b->device[k]);
         least[k] = value[k] + lag;
         b->near[g] = fmin(b->near[g], least[k]);
     }
@@ -129,7 +129,7 @@ static void pass(const bounder *b, int64_t e, bool backward, const double *value
         }
     for (int32_t k = 0; k < b->kinds; k++) {
         least[k] = fmin(least[k], b->near[m->n_groups + m->group[b->device[k]]]);
-        least[k] += backward ? sked_i_lag(&b->c, e, b->device[k]) : 0;
+        least[k] += backward ? sked_i_lag(b->c, e, b->device[k]) : 0;
     }
 }
 
@@ -208,13 +208,13 @@ static sked_status fill_rows(const bounder *b, double **out, int64_t *rows, sked
     int64_t count = 0;
     for (int32_t i = 0; i < n; i++) {
         const bool fixed = b->p->fix_device && b->p->fix_device[i] >= 0;
-        count += fixed || (b->c.row != NULL && b->c.row[i] >= 0);
+        count += fixed || (b->c->row != NULL && b->c->row[i] >= 0);
     }
     SKED_NEW(time, (count + 1) * b->kinds);
     *rows = 0;
     for (int32_t i = 0; i < n; i++) {
         const bool fixed = b->p->fix_device && b->p->fix_device[i] >= 0;
-        if (!fixed && (b->c.row == NULL || b->c.row[i] < 0)) {
+        if (!fixed && (b->c->row == NULL || b->c->row[i] < 0)) {
             together += b->g->duration[i];
             continue;
         }
@@ -223,7 +223,7 @@ static sked_status fill_rows(const bounder *b, double **out, int64_t *rows, sked
         ++*rows;
     }
     for (int32_t k = 0; k < b->kinds; k++)
-        time[*rows * b->kinds + k] = together / b->c.speed[sked_i_device_class(&b->c, b->device[k])];
+        time[*rows * b->kinds + k] = together / b->c->speed[sked_i_device_class(b->c, b->device[k])];
     *rows += together > 0;
     *out = time;
 cleanup:
@@ -309,13 +309,13 @@ static sked_status tell_apart(bounder *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     int32_t *group = NULL;
-    SKED_NEW0(group, b->c.devices);
+    SKED_NEW0(group, b->c->devices);
     for (int32_t i = 0; b->p->fix_device && i < b->g->n_ops; i++)
         if (b->p->fix_device[i] >= 0)
             group[b->p->fix_device[i]] = b->p->fix_device[i] + 1;
     st = number_kinds(b, group, err);
     if (st == SKED_OK && b->kinds > most_kinds) { /* their classes then */
-        memset(group, 0, (size_t)b->c.devices * sizeof *group);
+        memset(group, 0, (size_t)b->c->devices * sizeof *group);
         st = number_kinds(b, group, err);
     }
 cleanup:
@@ -323,15 +323,15 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+sked_status sked_i_machine_bound(const sked_problem *p, const sked_i_costs *c, double *bound, const char **why,
+                                 sked_error *err)
 {
-    bounder b = {.p = p, .g = p->graph, .whole = sked_i_problem_integral(p), .best = *bound, .why = *why};
+    bounder b = {.p = p, .g = p->graph, .c = c, .whole = sked_i_problem_integral(p), .best = *bound, .why = *why};
     sked_status st = SKED_OK;
     double *head = NULL, *rest = NULL;
-    SKED_TRY(sked_i_costs_make(p, &b.c, err));
-    SKED_NEW(b.kind, b.c.devices);
-    SKED_NEW(b.device, b.c.devices);
-    SKED_NEW(b.count, b.c.devices);
+    SKED_NEW(b.kind, b.c->devices);
+    SKED_NEW(b.device, b.c->devices);
+    SKED_NEW(b.count, b.c->devices);
     SKED_TRY(number_kinds(&b, p->machine->group, err));
     SKED_TRY(path_bound(&b, err));
     SKED_TRY(least_ends(&b, &head, &rest, err));
@@ -340,7 +340,6 @@ sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const cha
     *bound = b.best;
     *why = b.why;
 cleanup:
-    sked_i_costs_free(&b.c);
     free(b.kind);
     free(b.device);
     free(b.count);

@@ -2,7 +2,7 @@
 #include "report/report.h"
 
 #include "base/sized.h"
-#include "problem/machine.h"
+#include "problem/lower.h"
 #include "report/table.h"
 
 #include <string.h>

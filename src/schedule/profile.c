@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 
 #include <string.h>
 
@@ -210,17 +210,16 @@ static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, d
     return st;
 }
 
-sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, double *out, sked_error *err)
+sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s, double *out,
+                                 sked_error *err)
 {
     const sked_graph *g = p->graph;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
-    sked_i_costs c = {0};
     double sum = 0;
-    SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_NEW(v, g->n_ops);
-    const double tolerance = time_tolerance(p, &c, s);
+    const double tolerance = time_tolerance(p, c, s);
     for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
         const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
         int64_t n = 0;
@@ -228,14 +227,13 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, 
             const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
             const double amount = (pooled ? g->user_amount[k] : 1) * g->weight[i];
             if (amount > 0)
-                v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(&c, s, i), amount};
+                v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(c, s, i), amount};
         }
         if (n > 0)
             SKED_TRY(peak_of(v, n, s->ii, tolerance, &sum, err));
     }
     *out = sum;
 cleanup:
-    sked_i_costs_free(&c);
     free(v);
     return st;
 }
@@ -244,7 +242,7 @@ cleanup:
 typedef struct store {
     const sked_problem *p;
     const sked_schedule *s;
-    sked_i_costs costs;
+    const sked_i_costs *costs;
     bool to_finish;
     double end;            /* of the schedule */
     int32_t device;        /* that is asked for, -1: all */
@@ -281,7 +279,7 @@ static void hold_value(store *x, int32_t op)
 {
     const sked_graph *g = x->p->graph;
     const sked_schedule *s = x->s;
-    const sked_i_costs *c = &x->costs;
+    const sked_i_costs *c = x->costs;
     const int32_t home = s->device ? s->device[op] : 0;
     int32_t copies = 0;
     double end = s->start[op] + (x->to_finish ? sked_i_time_in(c, s, op) : 0);
@@ -314,14 +312,13 @@ static sked_status fill_store(store *x, bool tagged, sked_error *err)
     const int64_t devices = x->s->devices > 0 ? x->s->devices : 1;
     sked_status st = SKED_OK;
     x->to_finish = sked_i_holds_to_finish(x->p);
-    SKED_TRY(sked_i_costs_make(x->p, &x->costs, err));
     SKED_NEW0(x->seen, devices);
     SKED_NEW(x->copy, devices);
     SKED_NEW(x->touched, devices);
     SKED_NEW(x->v, g->n_ops + g->n_edges);
     if (tagged)
         SKED_NEW(x->where, g->n_ops + g->n_edges);
-    x->end = sked_i_latest_finish(&x->costs, x->s);
+    x->end = sked_i_latest_finish(x->costs, x->s);
     for (int32_t i = 0; i < g->n_ops; i++)
         if (g->memory[i] > 0)
             hold_value(x, i);
@@ -331,7 +328,6 @@ cleanup:
 
 static void free_store(store *x)
 {
-    sked_i_costs_free(&x->costs);
     free(x->seen);
     free(x->copy);
     free(x->touched);
@@ -339,22 +335,22 @@ static void free_store(store *x)
     free(x->where);
 }
 
-sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, int32_t device,
-                                  sked_i_profile *out, sked_error *err)
+sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                  int32_t device, sked_i_profile *out, sked_error *err)
 {
-    store x = {.p = p, .s = s, .device = device};
+    store x = {.p = p, .costs = c, .s = s, .device = device};
     sked_status st = fill_store(&x, false, err);
     if (st == SKED_OK)
-        st = sked_i_profile_build(x.v, x.n, s->ii, time_tolerance(p, &x.costs, s), out, err);
+        st = sked_i_profile_build(x.v, x.n, s->ii, time_tolerance(p, c, s), out, err);
     free_store(&x);
     return st;
 }
 
-sked_status sked_i_profile_devices(const sked_problem *p, const sked_schedule *s, sked_i_profile *out,
-                                   sked_error *err)
+sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                   sked_i_profile *out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    store x = {.p = p, .s = s, .device = -1};
+    store x = {.p = p, .costs = c, .s = s, .device = -1};
     sked_i_interval *sorted = NULL;
     int64_t *first = NULL; /* [devices + 2], shifted while they are counted */
     memset(out, 0, (size_t)s->devices * sizeof *out);
@@ -367,7 +363,7 @@ sked_status sked_i_profile_devices(const sked_problem *p, const sked_schedule *s
         first[d + 2] += first[d + 1];
     for (int64_t k = 0; k < x.n; k++)
         sorted[first[x.where[k] + 1]++] = x.v[k];
-    const double tolerance = time_tolerance(p, &x.costs, s);
+    const double tolerance = time_tolerance(p, c, s);
     for (int32_t d = 0; d < s->devices; d++)
         SKED_TRY(
             sked_i_profile_build(sorted + first[d], first[d + 1] - first[d], s->ii, tolerance, &out[d], err));
@@ -384,14 +380,18 @@ sked_status sked_schedule_device_memory(const sked_problem *p, const sked_schedu
                                         sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    sked_i_profile *profile = sked_i_alloc(s->devices, sizeof *profile);
-    if (profile == NULL)
-        return sked_i_no_memory(err);
-    const sked_status st = sked_i_profile_devices(p, s, profile, err);
-    for (int32_t d = 0; st == SKED_OK && d < s->devices; d++) {
+    sked_status st = SKED_OK;
+    sked_i_costs c = {0};
+    sked_i_profile *profile = NULL;
+    SKED_NEW(profile, s->devices);
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_TRY(sked_i_profile_devices(p, &c, s, profile, err));
+    for (int32_t d = 0; d < s->devices; d++) {
         peak[d] = profile[d].peak;
         sked_i_profile_free(&profile[d]);
     }
+cleanup:
+    sked_i_costs_free(&c);
     free(profile);
     return st;
 }

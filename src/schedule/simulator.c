@@ -4,10 +4,11 @@
  */
 #include "backend/backend.h"
 #include "base/memory.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 #include "schedule/schedule.h"
 
 struct sked_simulator {
+    sked_i_lowered profiled; /* the problem, with the durations of its machine's profile */
     int32_t ops, devices;
     double *duration;
     int64_t *row;           /* [ops + 1] */
@@ -39,6 +40,7 @@ void sked_simulator_destroy(sked_simulator *sim)
                            sim->queue,    sim->next, sim->last,  sim->costs,     sim->bytes};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
+    sked_i_lowered_free(&sim->profiled);
     free(sim);
 }
 
@@ -73,13 +75,16 @@ static void copy_rows(const sked_problem *p, sked_simulator *sim)
 
 sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
-    const sked_graph *g = p->graph;
+    SKED_TAKE_ASKED(p)
+    const sked_graph *g = p->graph; /* the profiled one has the same sizes */
     const int64_t n = g->n_ops, m = g->n_edges - g->n_carried, d = (int64_t)p->devices + 1;
     sked_status st = SKED_OK;
     sked_simulator *sim = sked_i_alloc_zero(1, sizeof *sim);
     if (sim == NULL)
         return sked_i_no_memory(err);
+    SKED_TRY(sked_i_lower_profile(p, &sim->profiled, err));
+    p = &sim->profiled.problem;
+    g = p->graph;
     sim->ops = g->n_ops;
     sim->devices = p->devices;
     SKED_NEW(sim->duration, n);

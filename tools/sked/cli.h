@@ -220,6 +220,9 @@ typedef struct setup {
 } setup;
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err);
 sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err);
+/* For commands that show or write the graph itself: what the machine's profile measured takes the place of its
+ * durations. Problems take the profile into account by themselves. */
+sked_status apply_profile(setup *s, sked_error *err);
 void clear_setup(setup *s);
 /* --back-edges: *g becomes a loop; unchanged without it. */
 sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sked_error *err);

@@ -28,7 +28,7 @@ typedef struct sked_i_gaus_device_model {
     double *bytes, *follows; /* [edges] unequal devices: see sked_i_gaus_device_kinds */
     int32_t *links;
 } sked_i_gaus_device_model;
-SKED_MUST_CHECK sked_status sked_i_gaus_device_model_create(const sked_problem *p,
+SKED_MUST_CHECK sked_status sked_i_gaus_device_model_create(const sked_problem *p, const sked_i_costs *c,
                                                             sked_i_gaus_device_model **out, sked_error *err);
 void sked_i_gaus_device_model_destroy(sked_i_gaus_device_model *b);
 /* Has the user fixed the device of op i? */

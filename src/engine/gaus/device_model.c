@@ -90,14 +90,14 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_gaus_device_model_create(const sked_problem *p, sked_i_gaus_device_model **out,
-                                            sked_error *err)
+sked_status sked_i_gaus_device_model_create(const sked_problem *p, const sked_i_costs *c,
+                                            sked_i_gaus_device_model **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_gaus_device_model *b = NULL;
     SKED_NEW0(b, 1);
     *b = (sked_i_gaus_device_model){.p = p, .n = p->graph->n_ops, .m = p->devices};
-    SKED_TRY(sked_i_sequencing_create(p, &b->form, err));
+    SKED_TRY(sked_i_sequencing_create(p, c, &b->form, err));
     SKED_NEW(b->head, b->n);
     if (b->form->unequal != NULL) {
         set_heads_unequal(b);

@@ -22,7 +22,7 @@
 typedef struct sked_i_memory {
     const sked_problem *p;
     const sked_graph *g;
-    sked_i_costs costs;
+    sked_i_costs costs; /* as they were given, which they still belong to */
     sked_i_pools pools; /* without the devices */
     int32_t n, devices; /* at least one device: without devices all ops share one */
     bool occupied;      /* devices run one op at a time */
@@ -35,8 +35,9 @@ typedef struct sked_i_memory {
     double *tail;       /* [n] longest path from the start of an op to the end, by shortest times */
 } sked_i_memory;
 
-/* p stays. Free in any case. O(ops + edges), costs apart. */
-SKED_MUST_CHECK sked_status sked_i_memory_make(const sked_problem *p, sked_i_memory *m, sked_error *err);
+/* p, a lowered problem, and its costs stay. Free in any case. O(ops + edges) */
+SKED_MUST_CHECK sked_status sked_i_memory_make(const sked_problem *p, const sked_i_costs *c, sked_i_memory *m,
+                                               sked_error *err);
 void sked_i_memory_free(sked_i_memory *m);
 
 static inline bool sked_i_memory_keeps(const sked_i_memory *m, int32_t op)

@@ -62,11 +62,11 @@ static int fixed_devices(const sked_problem *p)
     return fixed == 0 ? 0 : fixed == p->graph->n_ops ? 1 : 2;
 }
 
-bool sked_i_exact_branch_fits(const sked_problem *p)
+bool sked_i_exact_branch_fits(const sked_problem *p, const sked_i_costs *c)
 {
     const int fixed = p->devices > 0 ? fixed_devices(p) : 0;
     if (p->machine != NULL)
-        return sked_i_branch_unequal_fits(p);
+        return sked_i_branch_unequal_fits(p, c);
     if (fixed == 2 || (fixed == 0 && sked_i_has_transfers(p)))
         return false;
     return exact_scale(p) > 0;

@@ -29,7 +29,7 @@ SKED_MUST_CHECK sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, s
 void sked_i_branch_close(sked_i_branch *b);
 
 /* The same for unequal devices (unequal.c). b->run, p, n, end, schedule are set. */
-bool sked_i_branch_unequal_fits(const sked_problem *p);
+bool sked_i_branch_unequal_fits(const sked_problem *p, const sked_i_costs *c);
 SKED_MUST_CHECK sked_status sked_i_branch_unequal_open(sked_i_branch *b, uint64_t seed, bool *empty,
                                                        sked_error *err);
 void sked_i_branch_unequal_close(sked_i_branch_unequal *u);

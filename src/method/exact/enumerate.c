@@ -4,13 +4,13 @@
  * op that could move left without passing the one before it would shorten or keep every schedule it is in.
  */
 #include "method/exact/exact.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 
 typedef struct enumeration {
     sked_i_run *run;
     const sked_problem *p;
     const sked_graph *g;
-    sked_i_costs costs;
+    sked_i_costs costs; /* the run's */
     sked_schedule *s;
     double *tail, *least; /* longest path to the end, least time of each op */
     bool *placed;
@@ -257,15 +257,14 @@ static void place_fixed(enumeration *x, int32_t from)
 /* Tails and least times, on unequal devices those of the relaxation without transfers. */
 static sked_status prepare_least(enumeration *x, sked_error *err)
 {
-    sked_problem relaxed;
-    sked_graph *graph = NULL;
-    const sked_status st = sked_i_problem_relaxed(x->p, &relaxed, &graph, err);
+    sked_i_relaxed relaxed;
+    const sked_status st = sked_i_relax(x->p, x->run->costs, &relaxed, err);
     if (st != SKED_OK)
         return st;
-    sked_i_tails(relaxed.graph, x->tail);
+    sked_i_tails(relaxed.problem.graph, x->tail);
     for (int32_t i = 0; i < x->g->n_ops; i++)
-        x->least[i] = relaxed.graph->duration[i];
-    sked_graph_destroy(graph);
+        x->least[i] = relaxed.problem.graph->duration[i];
+    sked_i_relaxed_free(&relaxed);
     return SKED_OK;
 }
 
@@ -288,7 +287,7 @@ static void prepare(enumeration *x)
 sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err)
 {
     const sked_graph *g = run->problem->graph;
-    enumeration x = {.run = run, .p = run->problem, .g = g, .err = err};
+    enumeration x = {.run = run, .p = run->problem, .costs = *run->costs, .g = g, .err = err};
     sked_status st = SKED_OK;
     SKED_NEW(x.tail, g->n_ops);
     SKED_NEW(x.least, g->n_ops);
@@ -296,7 +295,6 @@ sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err)
     SKED_NEW0(x.missing, g->n_ops);
     SKED_NEW0(x.used, run->problem->devices);
     SKED_TRY(sked_schedule_create(g->n_ops, run->problem->devices, &x.s, err));
-    SKED_TRY(sked_i_costs_make(x.p, &x.costs, err));
     SKED_TRY(prepare_least(&x, err));
     prepare(&x);
     sked_i_run_progress(run, "enumeration");
@@ -310,7 +308,6 @@ sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err)
                              "proved by enumeration: no schedule keeps the horizon and all fixed decisions");
     }
 cleanup:
-    sked_i_costs_free(&x.costs);
     free(x.tail);
     free(x.least);
     free(x.placed);

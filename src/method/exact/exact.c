@@ -46,7 +46,7 @@ static bool memory_is_modelled(const sked_problem *p)
     bool keeps = false;
     for (int32_t i = 0; i < p->graph->n_ops; i++)
         keeps = keeps || sked_graph_keep(p->graph, i);
-    return !keeps && !sked_i_holds_to_finish(p) && p->devices <= 1;
+    return !keeps && p->lifetime == SKED_LIFETIME_START && p->devices <= 1;
 }
 
 /* Unequal devices that neither branch nor enumerate takes. */
@@ -63,16 +63,17 @@ static sked_status refuse_machine(const sked_problem *p, int wanted, sked_error 
 }
 
 /* The engine for this problem, or why there is none. */
-static sked_status choose_engine(const sked_problem *p, int wanted, int *engine, sked_error *err)
+static sked_status choose_engine(const sked_i_run *run, int wanted, int *engine, sked_error *err)
 {
-    if (sked_i_memory_may_bind(p))
+    const sked_problem *p = run->problem;
+    if (sked_i_has_memory_limit(p))
         return choose_limited(p, wanted, engine, err);
     if (p->objective == SKED_OBJECTIVE_MEMORY && p->machine == NULL && !memory_is_modelled(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves peak memory for values that readers let go when they start, without "
                            "kept values and without several devices");
     const bool plain = p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0;
-    const bool branch = plain && sked_i_exact_branch_fits(p);
+    const bool branch = plain && sked_i_exact_branch_fits(p, run->costs);
     const bool enumerate = plain && sked_i_exact_enumerate_fits(p);
     *engine = wanted != ENGINE_AUTO ? wanted
               : branch              ? ENGINE_BRANCH
@@ -100,7 +101,7 @@ static sked_status run_engine(sked_i_run *run, int engine, sked_error *err)
     if (engine == ENGINE_BRANCH)
         return sked_i_exact_branch(run, err);
     if (engine == ENGINE_ENUMERATE)
-        return sked_i_memory_may_bind(run->problem) ? sked_i_exact_memory(run, err)
+        return sked_i_has_memory_limit(run->problem) ? sked_i_exact_memory(run, err)
                                                     : sked_i_exact_enumerate(run, err);
     return sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 }
@@ -114,7 +115,7 @@ static sked_status run_exact(sked_i_run *run, sked_error *err)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves small problems: %d ops are more than max-ops=%g",
                            (int)p->graph->n_ops, run->setting[OPTION_MAX_OPS]);
-    SKED_TRY(choose_engine(p, (int)run->setting[OPTION_ENGINE], &engine, err));
+    SKED_TRY(choose_engine(run, (int)run->setting[OPTION_ENGINE], &engine, err));
     if (run->options->start != NULL)
         SKED_TRY(sked_i_run_offer_start(run, err));
     warm_start(run, run->setting[OPTION_WARM]);

@@ -8,7 +8,7 @@
  * whole numbers of moderate size, and devices that are interchangeable or all fixed; or unequal devices and
  * links, a moderate number of them and of ops, and either such times or no limited resources.
  */
-bool sked_i_exact_branch_fits(const sked_problem *p);
+bool sked_i_exact_branch_fits(const sked_problem *p, const sked_i_costs *c);
 SKED_MUST_CHECK sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err);
 
 /*

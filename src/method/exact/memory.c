@@ -312,7 +312,7 @@ static sked_status open_bounded(bounded *x, sked_error *err)
 {
     const int32_t n = x->g->n_ops;
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_memory_make(x->p, &x->m, err));
+    SKED_TRY(sked_i_memory_make(x->p, x->run->costs, &x->m, err));
     SKED_TRY(sked_schedule_create(n, x->p->devices, &x->s, err));
     SKED_NEW0(x->device, n);
     SKED_NEW0(x->placed, n);

@@ -114,17 +114,10 @@ static bool has_pools(const sked_problem *p)
     return false;
 }
 
-bool sked_i_branch_unequal_fits(const sked_problem *p)
+bool sked_i_branch_unequal_fits(const sked_problem *p, const sked_i_costs *c)
 {
-    sked_i_costs c = {0};
-    sked_error ignored = {0};
     const double n = p->graph->n_ops;
-    if (n * n * p->devices > max_orders)
-        return false;
-    const bool fits =
-        sked_i_costs_make(p, &c, &ignored) == SKED_OK && (exact_scale(p, &c) > 0 || !has_pools(p));
-    sked_i_costs_free(&c);
-    return fits;
+    return n * n * p->devices <= max_orders && (exact_scale(p, c) > 0 || !has_pools(p));
 }
 
 /* ------------------------------------------------------------------ variables */
@@ -671,7 +664,7 @@ sked_status sked_i_branch_unequal_open(sked_i_branch *b, uint64_t seed, bool *em
     u->b = b;
     u->g = b->p->graph;
     u->m = b->p->devices;
-    SKED_TRY(sked_i_costs_make(b->p, &u->costs, err));
+    u->costs = *b->run->costs;
     SKED_TRY(allocate(u, err));
     SKED_TRY(choose_grid(u, err));
     SKED_TRY(number_variables(u, &copies, err));
@@ -703,7 +696,6 @@ void sked_i_branch_unequal_close(sked_i_branch_unequal *u)
 {
     if (u == NULL)
         return;
-    sked_i_costs_free(&u->costs);
     sked_i_clause_choices_destroy(u->choices);
     free(u->x);
     free(u->head);

@@ -16,7 +16,7 @@ typedef struct sked_i_unequal_order {
 struct sked_i_branch_unequal {
     sked_i_branch *b;
     const sked_graph *g;
-    sked_i_costs costs;
+    sked_i_costs costs; /* the run's */
     int32_t m;
     bool exact;           /* times are whole: the model is the problem itself */
     int32_t latest;       /* no schedule that is looked for ends later */

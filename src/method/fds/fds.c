@@ -93,7 +93,7 @@ static sked_status open_steps(sked_i_fds_steps *x, sked_error *err)
     x->n = p->graph->n_ops;
     x->memory = p->objective == SKED_OBJECTIVE_MEMORY;
     SKED_TRY(sked_i_windows_make(p, &x->windows, err));
-    SKED_TRY(sked_i_dag_make(p, false, true, &x->dag, err));
+    SKED_TRY(sked_i_dag_make(p, x->run->costs, false, true, &x->dag, err));
     if (x->memory)
         SKED_TRY(sked_i_uses_make(p->graph, &x->dag, &x->uses, err));
     else

@@ -49,7 +49,7 @@ sked_status sked_i_gaus_devices_model(sked_i_run *run, const sked_i_gaus_device_
     kept *k = NULL;
     sked_status st = kept_of(run, &k, err);
     if (st == SKED_OK && k->devices == NULL)
-        st = sked_i_gaus_device_model_create(run->problem, &k->devices, err);
+        st = sked_i_gaus_device_model_create(run->problem, run->costs, &k->devices, err);
     *out = st == SKED_OK ? k->devices : NULL;
     return st;
 }

@@ -20,7 +20,7 @@ typedef struct sked_i_drawing {
     sked_i_once_device *device;
     const sked_i_stepwise_backend *stepwise; /* the same of a stepwise model */
     sked_i_stepwise_device *stepwise_device;
-    sked_i_costs costs;
+    const sked_i_costs *costs;
     sked_samples *out;
     double zeta, square; /* sums over the draws of one part */
     double *zetas;       /* [draws wanted] */

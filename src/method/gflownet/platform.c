@@ -109,29 +109,27 @@ static sked_status fill_links(const sked_i_costs *c, const int32_t *first, sked_
     return SKED_OK;
 }
 
-sked_status sked_i_platform_make(const sked_problem *p, sked_i_platform *out, sked_error *err)
+sked_status sked_i_platform_make(const sked_problem *p, const sked_i_costs *c, sked_i_platform *out,
+                                 sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
-    sked_i_costs c = {0};
     int32_t *group_of = NULL, *first = NULL, groups = 1;
     *out = (sked_i_platform){0};
-    SKED_TRY(sked_i_costs_make(p, &c, err));
-    SKED_NEW0(group_of, c.devices);
+    SKED_NEW0(group_of, c->devices);
     if (p->machine != NULL)
-        SKED_TRY(find_groups(&c, group_of, &groups, err));
+        SKED_TRY(find_groups(c, group_of, &groups, err));
     if (groups > most_groups)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler takes up to %d kinds of devices, not %d",
                              (int)most_groups, (int)groups));
     SKED_NEW(first, groups);
-    SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c.devices, groups, err));
+    SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c->devices, groups, err));
     fill_members(group_of, out, first);
     if (g->n_edges > 0)
         memcpy(out->bytes, g->edge_bytes, (size_t)g->n_edges * sizeof *out->bytes);
-    SKED_TRY(fill_times(&c, first, out, err));
-    SKED_TRY(fill_links(&c, first, out, err));
+    SKED_TRY(fill_times(c, first, out, err));
+    SKED_TRY(fill_links(c, first, out, err));
 cleanup:
-    sked_i_costs_free(&c);
     free(group_of);
     free(first);
     return st;

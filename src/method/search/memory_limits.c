@@ -405,7 +405,7 @@ static sked_status create(sked_i_run *run, bounded **out, sked_error *err)
     sked_i_crew_init(&x->crew, &memory_kind, (size_t)n * (sizeof(double) + sizeof(int32_t)));
     x->crew.reserve = 2e-6 * n;
     x->crew.fixed = run->problem->fix_start != NULL;
-    SKED_TRY(sked_i_dag_make(run->problem, false, false, &x->view, err));
+    SKED_TRY(sked_i_dag_make(run->problem, run->costs, false, false, &x->view, err));
     SKED_TRY(take_known(run, x, err));
     SKED_TRY(sked_i_run_keep(run, x, destroy, err));
     *out = x;
