@@ -474,9 +474,8 @@ SKED_API void sked_machine_duration(const sked_machine *m, int64_t i, const char
  * A copy of the graph with the durations of m's profile; lags that follow a duration follow the new one. A
  * time for all devices replaces the op's duration and its finite durations by device; one by device or type
  * replaces what the graph says of those devices. Ops that the profile does not name stay as they are, names
- * that the graph lacks are ignored. For those who look at the graph itself: a problem on m takes the profile into
- * account as it is, with the copy or with the graph.
- * O(ops + edges + durations), expected.
+ * that the graph lacks are ignored. For those who look at the graph itself: a problem on m takes the profile
+ * into account as it is, with the copy or with the graph. O(ops + edges + durations), expected.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_profiled(const sked_graph *g, const sked_machine *m,
                                                          sked_graph **out, sked_error *err);
@@ -1178,8 +1177,8 @@ typedef struct sked_report_data {
 } sked_report_data;
 SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
 SKED_INIT_INPUT(sked_report_data)
-/* Validates first, unless data says that it was; writes under a temporary name and renames. path "-" with format:
- * stdout. */
+/* Validates first, unless data says that it was; writes under a temporary name and renames. path "-" with
+ * format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
 

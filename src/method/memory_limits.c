@@ -103,8 +103,8 @@ void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limi
     sked_i_rng_seed(&x.client.rng, 0, 0);
     const bool known =
         sked_i_lower(p, &low, &ignored) == SKED_OK &&
-        sked_i_memory_make(&low.problem, &low.costs, &x.model, &ignored) == SKED_OK && x.model.stores == 1 && x.model.total == 0 &&
-        sked_i_memory_plan_make(p->graph->n_ops, &x.plan, &ignored) == SKED_OK &&
+        sked_i_memory_make(&low.problem, &low.costs, &x.model, &ignored) == SKED_OK && x.model.stores == 1 &&
+        x.model.total == 0 && sked_i_memory_plan_make(p->graph->n_ops, &x.plan, &ignored) == SKED_OK &&
         sked_i_memory_plan_find(&x.model, &x.client, effort, NULL, NULL, &x.plan, &ignored) == SKED_OK &&
         x.plan.excess < INFINITY;
     const size_t used = strlen(err->message);

@@ -59,9 +59,9 @@ sked_status sked_i_result_pool_insert(sked_i_result_pool *pool, const sked_sched
     return SKED_OK;
 }
 
-sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p, const sked_i_costs *c, int32_t top,
-                                      double min_distance, sked_schedule **chosen, int32_t *count,
-                                      sked_error *err)
+sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p, const sked_i_costs *c,
+                                      int32_t top, double min_distance, sked_schedule **chosen,
+                                      int32_t *count, sked_error *err)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < pool->count && n < top; i++) {

@@ -323,10 +323,11 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_machine_bound(const sked_problem *p, const sked_i_costs *c, double *bound, const char **why,
-                                 sked_error *err)
+sked_status sked_i_machine_bound(const sked_problem *p, const sked_i_costs *c, double *bound,
+                                 const char **why, sked_error *err)
 {
-    bounder b = {.p = p, .g = p->graph, .c = c, .whole = sked_i_problem_integral(p), .best = *bound, .why = *why};
+    bounder b = {
+        .p = p, .g = p->graph, .c = c, .whole = sked_i_problem_integral(p), .best = *bound, .why = *why};
     sked_status st = SKED_OK;
     double *head = NULL, *rest = NULL;
     SKED_NEW(b.kind, b.c->devices);

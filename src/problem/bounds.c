@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "problem/communication.h"
-#include "problem/lower.h"
 #include "problem/energy.h"
+#include "problem/lower.h"
 #include "problem/memory_limit.h"
 
 /* Intervals are tried one by one up to this many ops, and within as many steps. */

@@ -253,8 +253,7 @@ double sked_problem_duration(const sked_problem *p, int32_t op, int32_t device)
 
 double sked_problem_transfer(const sked_problem *p, int64_t edge, int32_t from, int32_t to)
 {
-    const sked_i_costs c = {
-        .machine = machine_of(p), .latency = p->latency, .bandwidth = p->bandwidth};
+    const sked_i_costs c = {.machine = machine_of(p), .latency = p->latency, .bandwidth = p->bandwidth};
     return sked_i_transfer_time(&c, p->graph->edge_bytes[edge], from, to);
 }
 

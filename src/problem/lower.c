@@ -1,10 +1,12 @@
-/* The steps from the problem as asked to the one that methods solve, in their order, and relaxations of it. */
+/* The steps from the problem as asked to the one that methods solve, in their order, and relaxations of it.
+ */
 #include "problem/lower.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 
 #include <assert.h>
+#include <string.h>
 
 static void take_graph(sked_i_lowered *x, sked_graph *g)
 {
@@ -19,6 +21,15 @@ static sked_machine *own_machine(sked_i_lowered *x)
         x->machine = *x->problem.machine;
     x->problem.machine = &x->machine;
     return &x->machine;
+}
+
+/* Likewise the memory of its devices. NULL: there is no memory for it. */
+static double *own_memory(sked_i_lowered *x)
+{
+    sked_machine *const m = own_machine(x);
+    if (x->memory == NULL && (x->memory = sked_i_alloc(m->n_devices, sizeof *x->memory)) != NULL)
+        m->memory = memcpy(x->memory, m->memory, (size_t)m->n_devices * sizeof *x->memory);
+    return x->memory;
 }
 
 /* ------------------------------------------------------------------ the machine's profile */
@@ -74,17 +85,15 @@ static bool limit_is_idle(const sked_i_lowered *x)
 
 static sked_status drop_limit(sked_i_lowered *x, sked_error *err)
 {
-    sked_status st = SKED_OK;
     x->problem.memory_limit = INFINITY;
     if (!sked_i_has_device_memory(&x->problem))
         return SKED_OK;
-    sked_machine *const m = own_machine(x);
-    SKED_NEW(x->memory, m->n_devices);
-    for (int32_t d = 0; d < m->n_devices; d++)
-        x->memory[d] = INFINITY;
-    m->memory = x->memory;
-cleanup:
-    return st;
+    double *const memory = own_memory(x);
+    if (memory == NULL)
+        return sked_i_no_memory(err);
+    for (int32_t d = 0; d < x->machine.n_devices; d++)
+        memory[d] = INFINITY;
+    return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ costs, and machines of equal devices */
@@ -134,10 +143,10 @@ static const struct step {
     bool (*applies)(const sked_i_lowered *x);
     sked_status (*apply)(sked_i_lowered *x, sked_error *err);
 } steps[] = {
-    {"profile", has_profile, apply_profile},      /* measured times in place of the graph's */
+    {"profile", has_profile, apply_profile},         /* measured times in place of the graph's */
     {"lifetime", lifetime_is_open, settle_lifetime}, /* auto: start, and with a limit finish */
-    {"idle limit", limit_is_idle, drop_limit},    /* after the lifetime, which asks for limits */
-    {NULL, NULL, compile},                        /* the last step asks what ops take */
+    {"idle limit", limit_is_idle, drop_limit},       /* after the lifetime, which asks for limits */
+    {NULL, NULL, compile},                           /* the last step asks what ops take */
     {"equal devices", devices_are_equal, shorten},
 };
 static const int n_steps = sizeof steps / sizeof *steps;
@@ -162,7 +171,7 @@ sked_status sked_i_lower(const sked_problem *asked, sked_i_lowered *x, sked_erro
             x->step[x->n_steps++].seconds = sked_clock() - from;
         }
     }
-    assert(st != SKED_OK || sked_i_has_memory_limit(&x->problem) == sked_i_memory_may_bind(asked));
+    assert(st != SKED_OK || !limit_is_idle(x));
     return st;
 }
 

@@ -1,7 +1,7 @@
 /*
- * From the problem as asked to the one that methods solve: a table of steps with names (lower.c), each of which
- * takes a rule of the world out of the problem, and then its costs, compiled once. src/schedule/realise.c goes
- * the other way. The validator judges the problem as asked and uses none of this.
+ * From the problem as asked to the one that methods solve: a table of steps with names (lower.c), each of
+ * which takes a rule of the world out of the problem, and then its costs, compiled once.
+ * src/schedule/realise.c goes the other way. The validator judges the problem as asked and uses none of this.
  */
 #ifndef SKED_PROBLEM_LOWER_H
 #define SKED_PROBLEM_LOWER_H
@@ -59,13 +59,13 @@ void sked_i_relaxed_free(sked_i_relaxed *x);
  * version becomes one of this version, with the number of devices of its machine, and the durations that the
  * machine's profile has. What that takes is freed when the function returns.
  */
-#define SKED_TAKE_PROBLEM(p)                                                                 \
-    SKED_TAKE_ASKED(p)                                                                       \
-    __attribute__((cleanup(sked_i_lowered_free))) sked_i_lowered p##_lowered = {0};          \
-    if ((p)->machine != NULL && (p)->machine->durations.n > 0) {                             \
-        const sked_status p##_status = sked_i_lower_profile((p), &p##_lowered, err);         \
-        if (p##_status != SKED_OK)                                                           \
-            return p##_status;                                                               \
-        (p) = &p##_lowered.problem;                                                          \
+#define SKED_TAKE_PROBLEM(p)                                                         \
+    SKED_TAKE_ASKED(p)                                                               \
+    __attribute__((cleanup(sked_i_lowered_free))) sked_i_lowered p##_lowered = {0};  \
+    if ((p)->machine != NULL && (p)->machine->durations.n > 0) {                     \
+        const sked_status p##_status = sked_i_lower_profile((p), &p##_lowered, err); \
+        if (p##_status != SKED_OK)                                                   \
+            return p##_status;                                                       \
+        (p) = &p##_lowered.problem;                                                  \
     }
 #endif

@@ -66,7 +66,8 @@ cleanup:
 static sked_status add_memory(sked_i_curves *c, const sked_i_view *v, sked_error *err)
 {
     sked_i_curve *curve = &c->curve[c->count];
-    const sked_status st = sked_i_profile_memory(v->problem, &v->costs, v->schedule, -1, &curve->profile, err);
+    const sked_status st =
+        sked_i_profile_memory(v->problem, &v->costs, v->schedule, -1, &curve->profile, err);
     if (st != SKED_OK)
         return st;
     curve->name = "memory";

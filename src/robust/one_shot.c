@@ -168,8 +168,8 @@ static sked_status choose_top(const pipeline *l, sked_i_candidate *list, int32_t
     for (int32_t k = 0; k < *count; k++) {
         bool apart = false;
         if (st == SKED_OK && kept < most)
-            st = sked_i_schedule_apart(&l->low.problem, &l->low.costs, list[k].schedule, chosen, kept, l->opt->min_distance,
-                                       &apart, err);
+            st = sked_i_schedule_apart(&l->low.problem, &l->low.costs, list[k].schedule, chosen, kept,
+                                       l->opt->min_distance, &apart, err);
         if (apart) {
             chosen[kept] = list[k].schedule;
             list[kept++] = list[k];

@@ -31,7 +31,7 @@ static void measure_times(const sked_problem *p, const sked_i_costs *c, const sk
     measure_edges(p, c, s, m);
 }
 
-/* Of metrics that have what the objective asks for. */
+/* Of metrics that have what the objective asks for, in the order of SKED_OBJECTIVE_LIST. */
 static double value_of(const sked_problem *p, const sked_schedule *s, const sked_metrics *m)
 {
     const double values[] = {m->makespan, m->resource, m->peak_memory,

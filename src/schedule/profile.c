@@ -210,8 +210,8 @@ static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, d
     return st;
 }
 
-sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s, double *out,
-                                 sked_error *err)
+sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                 double *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;

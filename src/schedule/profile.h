@@ -25,8 +25,8 @@ SKED_MUST_CHECK sked_status sked_i_profile_build(const sked_i_interval *interval
 void sked_i_profile_free(sked_i_profile *profile);
 
 /*
- * c: the costs of p, here and below. The sum over resources of their peak weighted loads; of a graph without demands, the peak of the weights of
- * running ops. O((ops + demands) log ops + edges).
+ * c: the costs of p, here and below. The sum over resources of their peak weighted loads; of a graph without
+ * demands, the peak of the weights of running ops. O((ops + demands) log ops + edges).
  */
 SKED_MUST_CHECK sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c,
                                                  const sked_schedule *s, double *out, sked_error *err);
@@ -37,8 +37,8 @@ SKED_MUST_CHECK sked_status sked_i_profile_loads(const sked_problem *p, const sk
  * p->lifetime, when they end. Kept values stay to the end.
  */
 SKED_MUST_CHECK sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c,
-                                                  const sked_schedule *s, int32_t device,
-                                                  sked_i_profile *out, sked_error *err);
+                                                  const sked_schedule *s, int32_t device, sked_i_profile *out,
+                                                  sked_error *err);
 /* The same for every device at once, out[devices]. O((ops + edges) log ops + devices) in all. */
 SKED_MUST_CHECK sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c,
                                                    const sked_schedule *s, sked_i_profile *out,

@@ -6,8 +6,8 @@
 #include <assert.h>
 
 /*
- * Devices: those of the short form are the machine file's, in its order, and lowering gives neither ops nor devices
- * other numbers. A step that does not keep this comes first, and gives the schedule its own memory.
+ * Devices: those of the short form are the machine file's, in its order, and lowering gives neither ops nor
+ * devices other numbers. A step that does not keep this comes first, and gives the schedule its own memory.
  */
 static sked_status judge(const sked_i_lowered *x, sked_i_realised *r, sked_error *err)
 {

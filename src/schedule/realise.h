@@ -15,8 +15,8 @@ typedef struct sked_i_realised {
 } sked_i_realised;
 
 /*
- * INVALID with the first broken rule of the problem as asked. O((ops + edges) log ops), and for objectives other
- * than the makespan what sked_i_schedule_value takes.
+ * INVALID with the first broken rule of the problem as asked. O((ops + edges) log ops), and for objectives
+ * other than the makespan what sked_i_schedule_value takes.
  */
 SKED_MUST_CHECK sked_status sked_i_realise(const sked_i_lowered *x, const sked_schedule *s,
                                            sked_i_realised *out, sked_error *err);

@@ -25,8 +25,8 @@ void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name);
 SKED_MUST_CHECK sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *delayed,
                                                      sked_error *err);
 /*
- * c: the costs of p. Value and makespan as sked_schedule_measure finds them, and nothing else: for the makespan no profile is
- * built. O(ops) for the makespan.
+ * c: the costs of p. Value and makespan as sked_schedule_measure finds them, and nothing else: for the
+ * makespan no profile is built. O(ops) for the makespan.
  */
 SKED_MUST_CHECK sked_status sked_i_schedule_value(const sked_problem *p, const sked_i_costs *c,
                                                   const sked_schedule *s, double *value, double *makespan,

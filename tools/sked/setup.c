@@ -185,9 +185,9 @@ sked_status load_problem(const arguments *a, const char *path, setup *s, sked_er
         return st;
     sked_problem *p = &s->problem;
     sked_problem_init(p, s->graph);
-    p->horizon = a->horizon;
-    p->alpha = a->alpha;
-    p->memory_limit = a->memory_limit;
+#define X(field) p->field = a->field;
+    PROBLEM_NUMBERS(X)
+#undef X
     st = set_machine(a, s, err);
     if (st == SKED_OK)
         st = set_lifetime(a->lifetime, p, err);

@@ -102,7 +102,7 @@ static sked_status run_engine(sked_i_run *run, int engine, sked_error *err)
         return sked_i_exact_branch(run, err);
     if (engine == ENGINE_ENUMERATE)
         return sked_i_has_memory_limit(run->problem) ? sked_i_exact_memory(run, err)
-                                                    : sked_i_exact_enumerate(run, err);
+                                                     : sked_i_exact_enumerate(run, err);
     return sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 }
 
