@@ -170,6 +170,8 @@ def statistics_say_what_ran(folder):
     table = expect(run(*asked), 0).stdout
     assert re.search(r"^  statistics +calls +seconds +evaluations", table, re.M), table
     assert re.search(r"^    annealing +\d+ ", table, re.M), table
+    assert [row["technique"] for row in rows if row["method"] == "lower"] == [None, "lifetime"], rows
+    assert whole["realise"]["calls"] > 0 and any(row["technique"] == "validate" for row in rows), rows
     expect(run(*asked, "--sweep", "horizon=200:210:10"), 2, "--statistics")
 
 

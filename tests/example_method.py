@@ -30,7 +30,9 @@ int main(void)
     ok = ok && sked_builder_finish(b, &g, &err) == SKED_OK;
     sked_problem_init(&p, g);
     sked_run_options_init(&opt);
-    sked_i_run run = {.problem = &p, .options = &opt};
+    sked_i_lowered low = {0};
+    ok = ok && sked_i_lower(&p, &low, &err) == SKED_OK;
+    sked_i_run run = sked_i_run_of(&low, &opt);
     sked_i_limit_init(&run.limit, &opt);
     ok = ok && sked_i_driver_open(&run, 1, &err) == SKED_OK;
     ok = ok && sked_i_driver_run(&run, &sked_i_method_asap, NULL, 0, &err) == SKED_OK;
@@ -39,6 +41,7 @@ int main(void)
     else
         fprintf(stderr, "%s\n", err.message);
     sked_i_driver_close(&run);
+    sked_i_lowered_free(&low);
     sked_graph_destroy(g);
     sked_builder_destroy(b);
     return ok ? 0 : 1;

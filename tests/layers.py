@@ -182,6 +182,51 @@ def files_are_written_in_one_place(tree):
                 yield path, number, f"{match[0]}: files are written by src/base/file_write.c (sked_file_write)"
 
 
+# Who calls what makes the solved problem from the one asked for, and back; all others get what the driver has made.
+LOWERING = {
+    "sked_i_lower": {
+        "src/method/method.c",  # the driver, once a run
+        "src/method/memory_limits.c",  # advice beside a refusal: the driver has not lowered yet
+        "src/method/gflownet/api.c",  # samples are drawn without a run
+        "src/form/export.c",  # the model that is written is that of the solved problem
+        "src/robust/one_shot.c",  # stages on the candidates of several runs
+    },
+    "sked_i_lower_profile": {
+        "src/problem/lower.h",  # SKED_TAKE_PROBLEM
+        "src/schedule/simulator.c",  # both keep the problem longer than the call
+        "src/target/target.c",
+    },
+    "sked_i_realise": {"src/method/driver.c"},
+    "sked_i_memory_may_bind": {"src/problem/problem.c", "src/problem/memory_limit.c"},  # before lowering: the check
+    "sked_i_costs_make": {
+        "src/problem/problem.c",  # the check, and the bound by itself: no run
+        "src/problem/bounds.c",
+        "src/schedule/metrics.c",  # public questions about one schedule
+        "src/schedule/profile.c",
+        "src/schedule/schedule_json.c",
+        "src/schedule/simulator.c",
+        "src/dist/best.c",
+        "src/report/view.c",
+        "src/target/replay.c",  # a target's own machine
+        "src/target/transfer.c",
+        "src/robust/model.c",  # the machine that is guessed
+        "src/method/gflownet/instance.c",  # an instance by itself
+    },
+}
+DEFINED = {"sked_i_lower": "problem/lower", "sked_i_lower_profile": "problem/lower", "sked_i_realise": "schedule/realise",
+           "sked_i_memory_may_bind": "problem/lower", "sked_i_costs_make": "problem/costs"}
+
+
+def problems_are_lowered_by_the_driver(tree):
+    for path, text in tree.files.items():
+        clean = without_comments(text)
+        for call, callers in LOWERING.items():
+            if path in callers or path[4:-2] in DEFINED.values():
+                continue
+            for match in re.finditer(rf"\b{call}\s*\(", clean):
+                yield path, clean.count("\n", 0, match.start()) + 1, f"{call}: the driver has done it (src/problem/lower.h)"
+
+
 def definitions(text):
     """(line, name) of each sked_i_ type the text defines; a declaration that only names it is none."""
     patterns = (
@@ -243,7 +288,7 @@ def a_table_is_a_list(tree):
 
 RULES = [rooms_go_one_way, methods_do_not_meet, the_driver_is_private, methods_do_not_start_over, the_library_uses_no_tool, tools_use_the_public_header,
          the_validator_stands_alone, cuda_stays_in_its_folder, files_are_written_in_one_place,
-         a_type_is_defined_once, a_table_is_a_list]
+         a_type_is_defined_once, a_table_is_a_list, problems_are_lowered_by_the_driver]
 
 # A tree that breaks nothing, and for each rule changes that must break that rule (and perhaps others).
 GOOD = {
@@ -298,6 +343,11 @@ BAD = [
     (a_table_is_a_list, {"src/graph/table.h": "SKED_FAMILY(a)\nOTHER(b)\n"}),
     (a_table_is_a_list, {"src/graph/table.h": "#define SKED_B_LIST(X) X(a)\n#include \"base/a.h\"\n"}),
     (a_table_is_a_list, {"src/graph/table.h": ""}),
+    (problems_are_lowered_by_the_driver, {"src/method/one.c": "st = sked_i_lower(p, &x, err);\n"}),
+    (problems_are_lowered_by_the_driver, {"src/engine/b.c": "SKED_TRY(sked_i_costs_make(p, &c, err));\n"}),
+    (problems_are_lowered_by_the_driver, {"src/method/two/b.c": "if (sked_i_memory_may_bind (p))\n"}),
+    (problems_are_lowered_by_the_driver, {"src/report/b.c": "st = sked_i_realise(x, s, &r, err);\n"}),
+    (problems_are_lowered_by_the_driver, {"src/form/b.c": "st = sked_i_lower_profile(p, &x, err);\n"}),
 ]
 
 

@@ -282,7 +282,8 @@ static void moves_are_timed_exactly(void **state)
         sked_i_sequence *a = NULL, *b = NULL;
         random_problem_make(seed, RANDOM_TRANSFERS | RANDOM_ZERO | (seed % 2 ? RANDOM_REAL : 0), 2, 40, &r);
         sked_i_rng_seed(&rng, seed, 7);
-        OK(sked_i_sequencing_create(&r.problem, &l, err));
+        const sked_i_costs costs = sked_i_costs_of_equal(&r.problem);
+        OK(sked_i_sequencing_create(&r.problem, &costs, &l, err));
         OK(sked_i_sequence_create(l, &a, err));
         OK(sked_i_sequence_create(l, &b, err));
         double key[64];

@@ -130,7 +130,9 @@ static outcome run_search(const sked_problem *p, uint64_t seed, int threads, int
     opt.iterations = iterations;
     opt.time_limit = 20;
     opt.start = start;
-    sked_i_run run = {.problem = p, .options = &opt};
+    sked_i_lowered low;
+    OK(sked_i_lower(p, &low, err));
+    sked_i_run run = sked_i_run_of(&low, &opt);
     double bound;
     sked_i_limit_init(&run.limit, &opt);
     OK(sked_i_driver_open(&run, 1, err));
@@ -145,6 +147,7 @@ static outcome run_search(const sked_problem *p, uint64_t seed, int threads, int
         memcpy(out.start, best->start, (size_t)best->ops * sizeof(double));
     }
     sked_i_driver_close(&run);
+    sked_i_lowered_free(&low);
     return out;
 }
 
@@ -450,7 +453,9 @@ static void streams_go_on(void **state)
     sked_run_options_init(&opt);
     opt.time_limit = 60;
     opt.iterations = 500;
-    sked_i_run run = {.problem = &p, .options = &opt};
+    sked_i_lowered low;
+    OK(sked_i_lower(&p, &low, err));
+    sked_i_run run = sked_i_run_of(&low, &opt);
     sked_i_limit_init(&run.limit, &opt);
     OK(sked_i_driver_open(&run, 1, err));
     run.driver->current = "search";
@@ -465,6 +470,7 @@ static void streams_go_on(void **state)
     assert_true(sked_i_run_best(&run) <= value);
     assert_true(sked_i_run_evaluations(&run) >= steps + 3 * 500);
     sked_i_driver_close(&run);
+    sked_i_lowered_free(&low);
     sked_graph_destroy(g);
 }
 

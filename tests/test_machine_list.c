@@ -225,7 +225,9 @@ static double place(const sked_problem *p, bool costed, const sked_i_place *how,
     int32_t rank[64];
     double late = NAN;
     sked_i_rng_seed(&rng, 0, 0);
-    OK(costed ? sked_i_dag_make_costed(p, false, true, &v, err) : sked_i_dag_make(p, false, true, &v, err));
+    sked_i_costs costs = {0};
+    OK(sked_i_costs_make(p, &costs, err));
+    OK((costed ? sked_i_dag_make_costed : sked_i_dag_make)(p, &costs, false, true, &v, err));
     OK(sked_i_pools_make(p, false, &pools, err));
     OK(sked_i_priority_rank(p, &v, SKED_I_CRITICAL_PATH, 0, &rng, rank, err));
     OK(sked_i_placer_create(&v, &pools, p->devices, true, &x, err));
@@ -234,6 +236,7 @@ static double place(const sked_problem *p, bool costed, const sked_i_place *how,
     sked_i_placer_destroy(x);
     sked_i_pools_free(&pools);
     sked_i_dag_free(&v);
+    sked_i_costs_free(&costs);
     return late;
 }
 
@@ -405,7 +408,9 @@ static void optimistic_costs(void **state)
         sked_i_dag v = {0};
         double table[64], mean[8];
         random_problem_make(seed, RANDOM_UNEQUAL | RANDOM_REAL, 1, 6, &r);
-        OK(sked_i_dag_make(&r.problem, false, true, &v, err));
+        sked_i_costs costs = {0};
+        OK(sked_i_costs_make(&r.problem, &costs, err));
+        OK(sked_i_dag_make(&r.problem, &costs, false, true, &v, err));
         OK(sked_i_optimistic_costs(&v, table, mean, err));
         for (int32_t i = 0; i < v.n; i++) {
             double sum = 0;
@@ -418,6 +423,7 @@ static void optimistic_costs(void **state)
             assert_true(fabs(mean[i] - sum / r.problem.devices) <= 1e-9);
         }
         sked_i_dag_free(&v);
+        sked_i_costs_free(&costs);
         random_problem_free(&r);
     }
 }
@@ -449,13 +455,16 @@ static void measures(void **state)
     }
     connect(b, 0, 1, 20);
     build(b, m, &x);
-    OK(sked_i_dag_make(&x.problem, false, true, &v, err));
+    sked_i_costs costs = {0};
+    OK(sked_i_costs_make(&x.problem, &costs, err));
+    OK(sked_i_dag_make(&x.problem, &costs, false, true, &v, err));
     for (int k = SKED_I_MEAN; k <= SKED_I_MEDIAN; k++) {
         OK(sked_i_measured_ranks(&v, (sked_i_measure)k, up, err));
         if (fabs(up[0] - want[k][0]) > 1e-9 || fabs(up[1] - want[k][1]) > 1e-9)
             fail_msg("measure %d: %g and %g, not %g and %g", k, up[0], up[1], want[k][0], want[k][1]);
     }
     sked_i_dag_free(&v);
+    sked_i_costs_free(&costs);
     built_free(&x);
 }
 

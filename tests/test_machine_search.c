@@ -274,7 +274,9 @@ static void moves_are_timed_exactly(void **state)
         double key[64];
         random_problem_make(seed, RANDOM_UNEQUAL | RANDOM_ZERO | more, 2, 40, &r);
         sked_i_rng_seed(&rng, seed, 7);
-        OK(sked_i_sequencing_create(&r.problem, &l, err));
+        sked_i_costs costs = {0};
+        OK(sked_i_costs_make(&r.problem, &costs, err));
+        OK(sked_i_sequencing_create(&r.problem, &costs, &l, err));
         if (seed % 4 == 0) { /* as where the table of transfers would be large */
             free(l->unequal->pass);
             l->unequal->pass = NULL;
@@ -303,6 +305,7 @@ static void moves_are_timed_exactly(void **state)
         sked_i_sequence_destroy(a);
         sked_i_sequence_destroy(b);
         sked_i_sequencing_destroy(l);
+        sked_i_costs_free(&costs);
         random_problem_free(&r);
     }
 }

@@ -2,6 +2,7 @@
  * definition. */
 #include "base/rng.h"
 #include "brute_force.h"
+#include "problem/lower.h"
 #include "random_problem.h"
 #include "schedule/profile.h"
 
@@ -113,15 +114,18 @@ static void judge_and_profile_agree_with_steps(void **state)
         p.horizon = free.horizon = INFINITY;
         OK(sked_schedule_create(r.graph->n_ops, p.devices, &s, err));
         if (random_schedule(&p, &rng, s)) {
+            sked_i_costs costs = {0};
+            OK(sked_i_costs_make(&p, &costs, err));
             load_schedule(&b, &p, s);
             for (int d = -1; d < p.devices; d++) {
                 sked_i_profile profile = {0};
-                OK(sked_i_profile_memory(&p, s, d, &profile, err));
+                OK(sked_i_profile_memory(&p, &costs, s, d, &profile, err));
                 if (profile.peak != brute_peak(&b, d))
                     fail_msg("seed %d device %d: profile %g, steps %g", (int)seed, d, profile.peak,
                              brute_peak(&b, d));
                 sked_i_profile_free(&profile);
             }
+            sked_i_costs_free(&costs);
             free.lifetime = brute_to_finish(&p) ? SKED_LIFETIME_FINISH : SKED_LIFETIME_START;
             free.memory_limit = INFINITY;
             sked_error err = {0};
@@ -291,8 +295,12 @@ static void exact_meets_brute_force(void **state)
     for (uint64_t seed = 0; seed < CASES(330); seed++) {
         random_problem r;
         bool proved;
+        sked_i_lowered low = {0};
         make_limited(seed, one_place[seed % 6], 1, 5, &r);
-        if (r.problem.machine != NULL || !sked_i_memory_may_bind(&r.problem)) {
+        OK(sked_i_lower(&r.problem, &low, err));
+        const bool may_bind = sked_i_has_memory_limit(&low.problem);
+        sked_i_lowered_free(&low);
+        if (r.problem.machine != NULL || !may_bind) {
             random_problem_free(&r);
             continue;
         }

@@ -1,5 +1,6 @@
 /* Durations in a machine file: the profile of what was measured there. */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
+#include "random_problem.h"
 #include "test.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ static const char graph[] =
 typedef struct profiled {
     sked_machine *machine;
     sked_graph *plain, *graph;
-    sked_problem problem;
+    sked_problem problem, asked; /* with the graph profiled, and with the graph as it is */
 } profiled;
 
 static void begin(profiled *x, const char *text)
@@ -34,6 +35,8 @@ static void begin(profiled *x, const char *text)
     OK(sked_graph_profiled(x->plain, x->machine, &x->graph, err));
     sked_problem_init(&x->problem, x->graph);
     x->problem.machine = x->machine;
+    x->asked = x->problem;
+    x->asked.graph = x->plain;
 }
 
 static void end(profiled *x)
@@ -53,9 +56,11 @@ static void expect(const profiled *x, const char *op, double c0, double g0, doub
 {
     const double want[] = {c0, g0, g1};
     const char *const device[] = {"c0", "g0", "g1"};
-    for (int d = 0; d < 3; d++)
+    for (int d = 0; d < 3; d++) {
         if (time_on(x, op, device[d]) != want[d])
             fail_msg("op %s on %s: %g, not %g", op, device[d], time_on(x, op, device[d]), want[d]);
+        assert_true(sked_problem_duration(&x->asked, sked_graph_find_op(x->plain, op), d) == want[d]);
+    }
 }
 
 /* ------------------------------------------------------------------ files */
@@ -241,9 +246,140 @@ static void equal_devices_are_judged_on_the_profile(void **state)
     sked_machine_destroy(m);
 }
 
+/* ------------------------------------------------------------------ problems */
+
+/* As the machine of p, with times of about half of the ops: for all devices, or by name and type. */
+static sked_machine *measured(const sked_problem *p, sked_i_rng *rng)
+{
+    sked_machine_builder *b = NULL;
+    sked_machine *m = NULL;
+    char name[16], path[] = "/tmp/sked_profile_XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    OK(sked_machine_write(p->machine, path, err));
+    OK(sked_machine_read(path, &m, err));
+    unlink(path);
+    OK(sked_machine_builder_create("measured", &b, err));
+    for (int32_t d = 0; d < sked_machine_device_count(m); d++)
+        OK(sked_machine_builder_add_device(b, sked_machine_device_name(m, d), d < 2 ? "pair" : NULL,
+                                           sked_machine_device_speed(m, d), sked_machine_device_memory(m, d),
+                                           NULL, err));
+    OK(sked_machine_builder_set_link(b, 1, 2, err));
+    for (int32_t i = 0; i < p->graph->n_ops; i++) {
+        const int kind = (int)random_int(rng, 0, 7);
+        sked_graph_op_name(p->graph, i, name, sizeof name);
+        if (kind == 0 || kind == 1)
+            OK(sked_machine_builder_add_duration(b, name, NULL, random_int(rng, 0, 9), err));
+        if (kind == 2 || kind == 3)
+            OK(sked_machine_builder_add_duration(b, name, "pair", random_int(rng, 0, 9), err));
+        if (kind == 3 || kind == 4)
+            OK(sked_machine_builder_add_duration(b, name, sked_machine_device_name(m, 1),
+                                                 kind == 4 ? INFINITY : random_int(rng, 0, 9), err));
+    }
+    sked_machine_destroy(m);
+    OK(sked_machine_builder_finish(b, &m, err));
+    sked_machine_builder_destroy(b);
+    return m;
+}
+
+/* Both judge a schedule, moved about, alike. */
+static void same_verdicts(const sked_problem *a, const sked_problem *b, const sked_schedule *from,
+                          sked_i_rng *rng)
+{
+    sked_schedule *s = NULL;
+    OK(sked_schedule_clone(from, &s, err));
+    for (int k = 0; k < 20; k++) {
+        sked_error x = {0}, y = {0};
+        const int32_t i = (int32_t)random_int(rng, 0, s->ops - 1);
+        s->start[i] += random_int(rng, -2, 3);
+        s->device[i] = (int32_t)random_int(rng, 0, s->devices - 1);
+        assert_int_equal(sked_schedule_validate(a, s, &x), sked_schedule_validate(b, s, &y));
+        assert_string_equal(x.message, y.message);
+        s->start[i] = from->start[i];
+        s->device[i] = from->device[i];
+    }
+    sked_schedule_destroy(s);
+}
+
+/* The library takes the profile into account for every caller, as if the graph had its durations. */
+static void a_problem_takes_the_profile(void **state)
+{
+    (void)state;
+    int solved = 0;
+    for (uint64_t seed = 0; seed < CASES(200); seed++) {
+        random_problem r;
+        sked_i_rng rng;
+        sked_graph *out = NULL;
+        sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
+        sked_metrics x = {.size = sizeof x}, y = {.size = sizeof y};
+        sked_run_options opt;
+        sked_target *target = NULL;
+        sked_simulator *sim = NULL;
+        double bound[2] = {0}, time[3] = {0};
+        const char *why;
+        random_problem_make(seed, RANDOM_UNEQUAL | RANDOM_LAGS | (seed % 2 ? RANDOM_REAL : 0), 2, 12, &r);
+        sked_i_rng_seed(&rng, seed, 11);
+        sked_machine *m = measured(&r.problem, &rng);
+        sked_problem asked = r.problem;
+        asked.machine = m;
+        OK(sked_graph_profiled(asked.graph, m, &out, err));
+        sked_problem given = asked;
+        given.graph = out;
+        for (int32_t i = 0; i < asked.graph->n_ops; i++)
+            for (int32_t d = 0; d < asked.devices; d++)
+                assert_true(sked_problem_duration(&asked, i, d) == sked_problem_duration(&given, i, d));
+        sked_run_options_init(&opt);
+        opt.iterations = 20;
+        opt.time_limit = 60;
+        const char *method = seed % 3 ? "search" : "heft";
+        sked_error ex = {0}, ey = {0};
+        const sked_status st = sked_method_run(method, &asked, &opt, &a, &ex);
+        assert_int_equal(st, sked_method_run(method, &given, &opt, &b, &ey));
+        assert_string_equal(ex.message, ey.message);
+        if (st == SKED_OK) {
+            const sked_schedule *s = a.schedule[0];
+            solved++;
+            assert_true(a.value == b.value && a.lower_bound == b.lower_bound);
+            assert_memory_equal(s->start, b.schedule[0]->start, (size_t)s->ops * sizeof *s->start);
+            OK(sked_schedule_validate(&asked, s, err));
+            same_verdicts(&asked, &given, s, &rng);
+            OK(sked_schedule_measure(&asked, s, &x, err));
+            OK(sked_schedule_measure(&given, s, &y, err));
+            assert_memory_equal(&x, &y, sizeof x);
+            OK(sked_problem_bound(&asked, &bound[0], &why, err));
+            OK(sked_problem_bound(&given, &bound[1], &why, err));
+            assert_true(bound[0] == bound[1]);
+            for (int k = 0; k < 2; k++) {
+                sked_measurement one = {.size = sizeof one};
+                OK(sked_target_create("noisy", k ? &given : &asked, 1, &target, err));
+                OK(sked_target_measure(target, s, &one, err));
+                time[k] = one.time;
+                sked_measurement_clear(&one);
+                sked_target_destroy(target);
+            }
+            assert_true(time[0] == time[1]);
+            OK(sked_simulator_create(&asked, &sim, err));
+            sked_simulator_run(sim, 1, s->device, asked.graph->topo, true, &time[0], NULL);
+            sked_simulator_destroy(sim);
+            OK(sked_simulator_create(&given, &sim, err));
+            sked_simulator_run(sim, 1, s->device, asked.graph->topo, true, &time[1], NULL);
+            sked_simulator_destroy(sim);
+            assert_true(time[0] == time[1]);
+        }
+        sked_result_clear(&a);
+        sked_result_clear(&b);
+        sked_machine_destroy(m);
+        sked_graph_destroy(out);
+        random_problem_free(&r);
+    }
+    assert_true(solved > 50 || CASES(200) < 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_problem_takes_the_profile),
         cmocka_unit_test(durations_are_read_and_written),
         cmocka_unit_test(durations_may_come_first),
         cmocka_unit_test(bad_durations_are_refused),

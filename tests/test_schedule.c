@@ -602,7 +602,8 @@ static void metrics_agree_with_steps(void **state)
             OK(sked_schedule_measure(p, s, &m, err));
             assert_true(fabs(m.value - brute_value(&b)) < 1e-9);
             double value, makespan;
-            OK(sked_i_schedule_value(p, s, &value, &makespan, err));
+            const sked_i_costs costs = sked_i_costs_of_equal(p);
+            OK(sked_i_schedule_value(p, &costs, s, &value, &makespan, err));
             assert_true(value == m.value && makespan == m.makespan);
         }
         sked_schedule_destroy(s);
@@ -681,14 +682,17 @@ static void device_memory(void **state)
         OK(sked_method_run("list", &r.problem, &opt, &result, err));
         OK(sked_schedule_measure(&r.problem, result.schedule[0], &m, err));
         OK(sked_schedule_device_memory(&r.problem, result.schedule[0], peak, err));
+        sked_i_costs costs = {0};
+        OK(sked_i_costs_make(&r.problem, &costs, err));
         for (int32_t d = 0; d < r.problem.devices; d++) {
             sked_i_profile one = {0};
-            OK(sked_i_profile_memory(&r.problem, result.schedule[0], d, &one, err));
+            OK(sked_i_profile_memory(&r.problem, &costs, result.schedule[0], d, &one, err));
             assert_true(one.peak == peak[d] && peak[d] <= m.peak_memory + 1e-9);
             sum += peak[d];
             sked_i_profile_free(&one);
         }
         assert_true(sum >= m.peak_memory - 1e-9);
+        sked_i_costs_free(&costs);
         sked_result_clear(&result);
         random_problem_free(&r);
     }

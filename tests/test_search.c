@@ -549,7 +549,9 @@ static void *state_of_search(sked_i_run *run)
 static outcome run_turns(const sked_problem *p, const turns *t)
 {
     sked_run_options opt;
-    sked_i_run run = {.problem = p, .options = &opt};
+    sked_i_lowered low;
+    OK(sked_i_lower(p, &low, err));
+    sked_i_run run = sked_i_run_of(&low, &opt);
     double bound;
     sked_run_options_init(&opt);
     opt.time_limit = 60;
@@ -573,6 +575,7 @@ static outcome run_turns(const sked_problem *p, const turns *t)
     OK(sked_schedule_validate(p, s, err));
     memcpy(out.start, s->start, (size_t)s->ops * sizeof *s->start);
     sked_i_driver_close(&run);
+    sked_i_lowered_free(&low);
     return out;
 }
 

@@ -3,8 +3,8 @@
  * graphs, machines, transfers, devices and orders. The robust loop's model is in test_loop_model.c; what the
  * GPU times is compared with the CPU's forms in test_cuda_*.c.
  */
-#include "engine/sequence/moves.h"
 #include "engine/environment/partial.h"
+#include "engine/sequence/moves.h"
 #include "problem/costs.h"
 #include "random_problem.h"
 #include "schedule/replay.h"
@@ -143,7 +143,7 @@ static void sequences_are_timed_right(void **state)
         if (!(kinds[seed % n_kinds] & (RANDOM_TRANSFERS | RANDOM_UNEQUAL)))
             continue;
         open_plan(&x, seed, kinds[seed % n_kinds]);
-        OK(sked_i_sequencing_create(&x.r.problem, &form, err));
+        OK(sked_i_sequencing_create(&x.r.problem, &x.reference->costs, &form, err));
         OK(sked_i_sequence_create(form, &s, err));
         OK(sked_i_moves_open(s, &x.rng, &moves, err));
         draw_plan(&x, false);

@@ -192,13 +192,14 @@ SKED_API int sked_attribute_count(void);
 SKED_API const sked_attribute_info *sked_attribute_at(int i);
 SKED_API const sked_attribute_info *sked_attribute_find(const char *name);
 /*
- * Sets it for an op, or for an edge in the order in which edges were added. sked_builder_set_memory and its like
- * are this call for one attribute.
+ * Sets it for an op, or for an edge in the order in which edges were added. sked_builder_set_memory and its
+ * like are this call for one attribute.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_attribute(sked_builder *b,
                                                                 const sked_attribute_info *attribute,
                                                                 int64_t i, double value, sked_error *err);
-/* That of all ops into value[ops], or of all edges into value[edges]; SKED_LAG_DEFAULT for a lag that follows. */
+/* That of all ops into value[ops], or of all edges into value[edges]; SKED_LAG_DEFAULT for a lag that
+ * follows. */
 SKED_API void sked_graph_attribute(const sked_graph *g, const sked_attribute_info *attribute, double *value);
 
 /* A graph as columns, for programs that hold arrays. All may be NULL but duration, and from and to. */
@@ -497,8 +498,8 @@ SKED_API void sked_machine_duration(const sked_machine *m, int64_t i, const char
  * A copy of the graph with the durations of m's profile; lags that follow a duration follow the new one. A
  * time for all devices replaces the op's duration and its finite durations by device; one by device or type
  * replaces what the graph says of those devices. Ops that the profile does not name stay as they are, names
- * that the graph lacks are ignored. Problems take the profile into account only so: give them the copy.
- * O(ops + edges + durations), expected.
+ * that the graph lacks are ignored. For those who look at the graph itself: a problem on m takes the profile
+ * into account as it is, with the copy or with the graph. O(ops + edges + durations), expected.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_profiled(const sked_graph *g, const sked_machine *m,
                                                          sked_graph **out, sked_error *err);
@@ -745,7 +746,11 @@ typedef struct sked_run_options {
 SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
 SKED_INIT_INPUT(sked_run_options)
 
-/* What ran inside a run: a method, or one technique of it. */
+/*
+ * What ran inside a run: a method, or one technique of it. Beside them "lower" and "realise": the steps taken
+ * from the problem as asked to the one that methods solve, and what judges and measures every schedule
+ * offered.
+ */
 typedef struct sked_statistic {
     const char *method;
     const char *technique; /* "": the method as a whole, members inside it included */
@@ -1174,10 +1179,12 @@ typedef struct sked_report_data {
     const sked_sweep_result *sweep;   /* the curve whose knee the schedule is, or NULL; HTML shows it */
     sked_curve_point *const *curve; /* [n_curve] of the run that found the schedule (sked_result), or NULL */
     int32_t n_curve;
+    bool validated; /* the schedule is as a result, a report before or sked_schedule_validate left it */
 } sked_report_data;
 SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
 SKED_INIT_INPUT(sked_report_data)
-/* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
+/* Validates first, unless data says that it was; writes under a temporary name and renames. path "-" with
+ * format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
 

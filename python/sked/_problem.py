@@ -61,7 +61,7 @@ class Problem:
         fix_start: one start per op, nan where it is free.
 
     Attributes:
-        graph: the graph; durations that the machine's profile names are those of the profile.
+        graph: the graph.
         machine: the machine; None: there are no devices.
         objective: its name.
     """
@@ -84,8 +84,7 @@ class Problem:
         if not isinstance(graph, Graph):
             raise TypeError(f"graph: a Graph or a Problem, not {_named_kind(graph, 'sked.read')}")
         self.machine = _machine_of(machine)
-        profile = self.machine is not None and self.machine.profile
-        self.graph = graph.profiled(self.machine) if self.machine is not None and profile else graph
+        self.graph = graph
         self.objective = objective or ("ii" if ii == "auto" else "makespan")
         p = self._c = ffi.new("sked_problem *")
         lib.sked_problem_init_sized(p, ffi.sizeof("sked_problem"), self.graph._c)

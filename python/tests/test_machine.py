@@ -88,6 +88,8 @@ def test_profile(diamond):
     assert m.profile == {("b", None): 30, ("c", "x"): math.inf, ("c", "y"): 5}
     assert diamond.profiled(m).duration.tolist() == [2, 30, 4, 1]
     p = sked.Problem(diamond, m)
-    assert p.graph.duration[1] == 30
+    assert p.graph is diamond
     s = sked.schedule(p).schedule
+    assert p.durations(s.device).tolist() == [2, 30, 5, 1]
+    s.validate()
     assert s.makespan == 33 and m.devices[s.device[2]].name == "y"

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "problem/lower.h"
 #include "schedule/schedule.h"
 #include "schedule/value_curve.h"
 
@@ -200,10 +201,14 @@ static sked_status describe(const sked_problem *p, sked_status status, const ske
                             sked_error *err)
 {
     double value, makespan;
+    sked_i_costs c = {0};
     *out = (outcome){.status = status, .value = INFINITY, .makespan = INFINITY, .bound = -INFINITY};
     if (status != SKED_OK)
         return status;
-    const sked_status st = sked_i_schedule_value(p, r->schedule[0], &value, &makespan, err);
+    sked_status st = sked_i_costs_make(p, &c, err);
+    if (st == SKED_OK)
+        st = sked_i_schedule_value(p, &c, r->schedule[0], &value, &makespan, err);
+    sked_i_costs_free(&c);
     out->status = st;
     if (st != SKED_OK)
         return st;

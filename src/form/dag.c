@@ -14,8 +14,6 @@ static void *own(sked_i_dag *v, void *memory)
 
 void sked_i_dag_free(sked_i_dag *v)
 {
-    if (v->costs != NULL)
-        sked_i_costs_free(v->costs);
     for (int i = 0; i < v->n_owned; i++)
         free(v->owned[i]);
     *v = (sked_i_dag){0};
@@ -83,17 +81,16 @@ static bool copy_costs(const sked_graph *g, bool successors, bool mirrored, sked
     return true;
 }
 
-static sked_status make_costs(const sked_problem *p, sked_i_dag *v, sked_error *err)
+static sked_status take_costs(const sked_i_costs *c, sked_i_dag *v, sked_error *err)
 {
-    v->costs = own(v, sked_i_alloc_zero(1, sizeof *v->costs));
     double *mean = own(v, sked_i_alloc(v->n, sizeof *mean));
-    if (v->costs == NULL || mean == NULL)
+    if (mean == NULL)
         return sked_i_no_memory(err);
-    const sked_status st = sked_i_costs_make(p, v->costs, err);
-    for (int32_t i = 0; st == SKED_OK && i < v->n; i++)
-        mean[i] = sked_i_mean_time(v->costs, i);
+    for (int32_t i = 0; i < v->n; i++)
+        mean[i] = sked_i_mean_time(c, i);
+    v->costs = c;
     v->duration = mean;
-    return st;
+    return SKED_OK;
 }
 
 /* Rows without the loop-carried edges. */
@@ -149,12 +146,12 @@ static bool make_rows(const sked_problem *p, bool successors, bool mirrored, ske
     return as_stored || copy_lags(p, successors, mirrored, v, rows);
 }
 
-static sked_status make(const sked_problem *p, bool costed, bool mirrored, bool with_in, sked_i_dag *out,
-                        sked_error *err)
+static sked_status make(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
+                        sked_i_dag *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_i_dag v = {.n = g->n_ops, .duration = g->duration, .order = g->topo, .mirrored = mirrored};
-    const sked_status st = costed ? make_costs(p, &v, err) : SKED_OK;
+    const sked_status st = c != NULL ? take_costs(c, &v, err) : SKED_OK;
     if (st != SKED_OK) {
         sked_i_dag_free(&v);
         return st;
@@ -162,7 +159,7 @@ static sked_status make(const sked_problem *p, bool costed, bool mirrored, bool 
     v.plain = memchr(g->edge_lag_given, 1, (size_t)g->n_edges) == NULL;
     v.in_ptr = mirrored ? g->succ_ptr : g->pred_ptr;
     bool ok = make_rows(p, !mirrored, mirrored, &v, &v.out) && (g->n_carried == 0 || count_in(&v));
-    if (ok && (with_in || costed))
+    if (ok && (with_in || c != NULL))
         ok = make_rows(p, mirrored, mirrored, &v, &v.in);
     if (ok && mirrored) {
         int32_t *order = own(&v, sked_i_alloc(g->n_ops, sizeof *order));
@@ -179,14 +176,14 @@ static sked_status make(const sked_problem *p, bool costed, bool mirrored, bool 
     return SKED_OK;
 }
 
-sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in, sked_i_dag *out,
-                            sked_error *err)
+sked_status sked_i_dag_make(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
+                            sked_i_dag *out, sked_error *err)
 {
-    return make(p, p->machine != NULL, mirrored, with_in, out, err);
+    return make(p, p->machine != NULL ? c : NULL, mirrored, with_in, out, err);
 }
 
-sked_status sked_i_dag_make_costed(const sked_problem *p, bool mirrored, bool with_in, sked_i_dag *out,
-                                   sked_error *err)
+sked_status sked_i_dag_make_costed(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
+                                   sked_i_dag *out, sked_error *err)
 {
-    return make(p, true, mirrored, with_in, out, err);
+    return make(p, c, mirrored, with_in, out, err);
 }

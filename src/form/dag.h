@@ -18,7 +18,7 @@ typedef struct sked_i_dag_rows {
  */
 typedef struct sked_i_dag {
     int32_t n;
-    sked_i_costs *costs; /* NULL: identical devices */
+    const sked_i_costs *costs; /* NULL: identical devices */
     const double *duration;
     const int32_t *order;    /* topological in the direction of the view */
     sked_i_dag_rows out, in; /* in.ptr NULL unless asked for, or with costs */
@@ -31,14 +31,15 @@ typedef struct sked_i_dag {
 
 /*
  * Mirrored: time runs backwards. With start' = T - (start + duration), an edge a -> b of lag l becomes
- * b -> a of lag l + duration(b) - duration(a). O(ops + edges), on unequal devices O(ops * devices + edges). p
- * is kept by reference there.
+ * b -> a of lag l + duration(b) - duration(a). O(ops + edges), on unequal devices O(ops * devices + edges).
+ * c: the costs of p, kept by reference there; NULL will do without a machine.
  */
-SKED_MUST_CHECK sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in,
-                                            sked_i_dag *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_dag_make(const sked_problem *p, const sked_i_costs *c, bool mirrored,
+                                            bool with_in, sked_i_dag *out, sked_error *err);
 /* The same with costs also where devices are identical. */
-SKED_MUST_CHECK sked_status sked_i_dag_make_costed(const sked_problem *p, bool mirrored, bool with_in,
-                                                   sked_i_dag *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_dag_make_costed(const sked_problem *p, const sked_i_costs *c,
+                                                   bool mirrored, bool with_in, sked_i_dag *out,
+                                                   sked_error *err);
 void sked_i_dag_free(sked_i_dag *v);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 
 #include <string.h>
 #include <strings.h>
@@ -53,18 +53,17 @@ bool sked_problem_exports(const char *path, const char *format)
 
 sked_status sked_problem_export(const sked_problem *p, const char *path, const char *format, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
+    SKED_TAKE_ASKED(p)
     sked_status st = SKED_OK;
     const syntax *s = NULL;
     sked_i_program *m = NULL;
     sked_i_mip *mip = NULL;
     sked_i_buffer text = {0};
-    sked_problem plain; /* a machine of identical devices in the short form */
-    sked_graph *graph = NULL;
+    sked_i_lowered low = {0};
     SKED_TRY(choose(path, format, &s, err));
     SKED_TRY(sked_problem_check(p, err));
-    SKED_TRY(sked_i_problem_plain(p, &plain, &graph, err));
-    SKED_TRY(sked_i_program_create(&plain, INFINITY, &m, err));
+    SKED_TRY(sked_i_lower(p, &low, err));
+    SKED_TRY(sked_i_program_create(&low.problem, INFINITY, &m, err));
     if (s->linear)
         SKED_TRY(sked_i_mip_create(m, max_columns, &mip, err));
     SKED_TRY(s->write(m, mip, &text, err));
@@ -73,6 +72,6 @@ cleanup:
     sked_i_buffer_free(&text);
     sked_i_mip_destroy(mip);
     sked_i_program_destroy(m);
-    sked_graph_destroy(graph);
+    sked_i_lowered_free(&low);
     return st;
 }

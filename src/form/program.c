@@ -188,7 +188,7 @@ static bool any_fixed_device(const sked_problem *p)
 /* Does some value outlive the start of its last consumer? */
 static bool holds_longer(const sked_problem *p)
 {
-    bool longer = sked_i_holds_to_finish(p);
+    bool longer = p->lifetime == SKED_LIFETIME_FINISH;
     for (int32_t i = 0; !longer && p->graph->keep != NULL && i < p->graph->n_ops; i++)
         longer = p->graph->keep[i];
     return longer;
@@ -208,7 +208,7 @@ static sked_status check_problem(const sked_problem *p, sked_error *err)
             err, SKED_ERR_UNSUPPORTED,
             "a model by time steps takes identical devices: unequal devices or links, or memory "
             "of devices, have none");
-    if (sked_i_memory_may_bind(p))
+    if (sked_i_has_memory_limit(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a model by time steps has no memory limits");
     if (!sked_i_problem_integral(p))
         return sked_i_fail(

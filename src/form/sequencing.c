@@ -85,7 +85,8 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_sequencing_create(const sked_problem *p, sked_i_sequencing **out, sked_error *err)
+sked_status sked_i_sequencing_create(const sked_problem *p, const sked_i_costs *c, sked_i_sequencing **out,
+                                     sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_sequencing *l = NULL;
@@ -93,7 +94,7 @@ sked_status sked_i_sequencing_create(const sked_problem *p, sked_i_sequencing **
     l->problem = p;
     l->n = p->graph->n_ops;
     l->m = p->devices;
-    SKED_TRY(sked_i_dag_make(p, false, true, &l->dag, err));
+    SKED_TRY(sked_i_dag_make(p, c, false, true, &l->dag, err));
     SKED_TRY(sked_i_pools_make(p, false, &l->pools, err));
     SKED_OWN(&l->arena, l->tail, l->n);
     l->plain = p->fix_start == NULL && l->pools.class_ptr[l->pools.n_classes] == 0;

@@ -32,8 +32,8 @@ typedef struct sked_i_sequencing {
     bool orderly; /* no lag is negative: order of starts is topological */
 } sked_i_sequencing;
 
-SKED_MUST_CHECK sked_status sked_i_sequencing_create(const sked_problem *p, sked_i_sequencing **out,
-                                                     sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_sequencing_create(const sked_problem *p, const sked_i_costs *c,
+                                                     sked_i_sequencing **out, sked_error *err);
 void sked_i_sequencing_destroy(sked_i_sequencing *l);
 /* Does the problem need lines, or are all devices alike to every op? */
 static inline bool sked_i_needs_sequencing(const sked_problem *p)

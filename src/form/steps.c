@@ -77,14 +77,15 @@ static void copy_edges(const sked_i_steps *x)
     }
 }
 
-sked_status sked_i_steps_make(const sked_problem *p, const char *who, sked_i_steps *x, sked_error *err)
+sked_status sked_i_steps_make(const sked_problem *p, const sked_i_costs *c, const char *who, sked_i_steps *x,
+                              sked_error *err)
 {
     sked_status st = SKED_OK;
     *x = (sked_i_steps){.graph = p->graph};
     x->n = p->graph->n_ops;
     x->memory = p->objective == SKED_OBJECTIVE_MEMORY;
     SKED_TRY(sked_i_windows_make(p, &x->windows, err));
-    SKED_TRY(sked_i_dag_make(p, false, true, &x->dag, err));
+    SKED_TRY(sked_i_dag_make(p, c, false, true, &x->dag, err));
     if (x->memory)
         SKED_TRY(sked_i_uses_make(p->graph, &x->dag, &x->uses, err));
     else

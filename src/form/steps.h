@@ -25,7 +25,7 @@ typedef struct sked_i_steps {
 } sked_i_steps;
 
 /* For messages, who: the method. UNSUPPORTED: times are not whole, or too many steps. Free in any case. */
-SKED_MUST_CHECK sked_status sked_i_steps_make(const sked_problem *p, const char *who, sked_i_steps *x,
-                                              sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_steps_make(const sked_problem *p, const sked_i_costs *c, const char *who,
+                                              sked_i_steps *x, sked_error *err);
 void sked_i_steps_free(sked_i_steps *x);
 #endif

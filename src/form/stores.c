@@ -7,7 +7,6 @@ static const double most_places = 1 << 26;
 
 void sked_i_stores_free(sked_i_stores *m)
 {
-    sked_i_costs_free(&m->costs);
     sked_i_pools_free(&m->pools);
     free(m->store_of);
     free(m->limit);
@@ -62,15 +61,15 @@ static void find_tails(sked_i_stores *m)
     }
 }
 
-sked_status sked_i_stores_make(const sked_problem *p, sked_i_stores *m, sked_error *err)
+sked_status sked_i_stores_make(const sked_problem *p, const sked_i_costs *c, sked_i_stores *m,
+                               sked_error *err)
 {
     sked_status st = SKED_OK;
-    *m = (sked_i_stores){.p = p, .g = p->graph, .n = p->graph->n_ops};
+    *m = (sked_i_stores){.p = p, .g = p->graph, .costs = *c, .n = p->graph->n_ops};
     m->devices = p->devices > 0 ? p->devices : 1;
     m->occupied = p->devices > 0;
-    m->to_finish = sked_i_holds_to_finish(p);
+    m->to_finish = p->lifetime == SKED_LIFETIME_FINISH;
     m->unequal = p->machine != NULL || sked_i_has_transfers(p);
-    SKED_TRY(sked_i_costs_make(p, &m->costs, err));
     SKED_TRY(sked_i_pools_make(p, false, &m->pools, err));
     SKED_TRY(make_stores(m, err));
     SKED_NEW(m->tail, m->n);

@@ -28,7 +28,8 @@ typedef struct sked_i_stores {
 } sked_i_stores;
 
 /* p stays. Free in any case. O(ops + edges), costs apart. */
-SKED_MUST_CHECK sked_status sked_i_stores_make(const sked_problem *p, sked_i_stores *m, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_stores_make(const sked_problem *p, const sked_i_costs *c, sked_i_stores *m,
+                                               sked_error *err);
 void sked_i_stores_free(sked_i_stores *m);
 
 static inline bool sked_i_stores_keeps(const sked_i_stores *m, int32_t op)

@@ -97,7 +97,7 @@ static plan choose(const sked_problem *p)
     const bool length = p->objective == SKED_OBJECTIVE_II || p->objective == SKED_OBJECTIVE_MAKESPAN;
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
         return length ? PLAN(for_loops) : PLAN(for_shaped_loops);
-    if (sked_i_memory_may_bind(p))
+    if (sked_i_has_memory_limit(p))
         return PLAN(for_limits);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->machine != NULL)
         return lookahead_work(p) <= quick_work ? PLAN(for_machines) : PLAN(for_large_machines);

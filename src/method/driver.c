@@ -2,6 +2,7 @@
 #include "method/driver.h"
 
 #include "base/logging.h"
+#include "schedule/realise.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -100,25 +101,17 @@ void sked_i_run_merge_curve(sked_i_run *run, sked_i_value_curve *thread)
     sked_i_value_curve_merge(&run->driver->curve, thread, &best);
 }
 
-static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *err)
+/* Keeps a schedule of that rank, which has passed the validator, if it is among the best. */
+static sked_status take_in(sked_i_run *run, const sked_schedule *s, sked_i_result_rank rank, sked_error *err)
 {
     sked_i_driver *d = run->driver;
-    sked_error why = {0};
-    if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
-        return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
-                           "method '%s' made an invalid schedule: %s", d->current, why.message);
-    double value, makespan;
-    const sked_status st = sked_i_schedule_value(run->problem, s, &value, &makespan, err);
-    if (st != SKED_OK)
-        return st;
-    const sked_i_result_rank rank = {{sked_i_interval_first(run->problem) ? s->ii : 0, value, makespan}};
     const double before = sked_i_run_best(run);
     bool kept;
     const sked_status inserted = sked_i_result_pool_insert(&d->pool, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
     sked_i_driver_note(run);
-    SKED_LOG(better ? 1 : 2, "driver", "%s offers %g (incumbent %g, bound %g)%s", d->current, value, before,
-             d->bound,
+    SKED_LOG(better ? 1 : 2, "driver", "%s offers %g (incumbent %g, bound %g)%s", d->current, rank.by[1],
+             before, d->bound,
              better ? ": new incumbent"
              : kept ? ": kept"
                     : "");
@@ -131,20 +124,60 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     return inserted;
 }
 
+sked_status sked_i_driver_take_over(sked_i_run *run, const sked_i_result_pool_entry *e, sked_error *err)
+{
+    const char *own = run->driver->current;
+    run->driver->current = e->maker;
+    const sked_status st = take_in(run, e->schedule, e->rank, err);
+    run->driver->current = own;
+    return st;
+}
+
+/* As asked, and judged: the one time that each schedule is. */
+static sked_status realise(sked_i_run *run, const sked_schedule *s, sked_i_realised *r, sked_error *why)
+{
+    sked_statistic row = {.method = "realise", .technique = "", .calls = 1};
+    const sked_status st = sked_i_realise(run->lowered, s, r, why);
+    for (int k = 0; k < SKED_I_REALISE_STEPS; k++)
+        row.seconds += r->seconds[k];
+    sked_i_driver_tally(run, &row);
+    for (int k = 0; k < SKED_I_REALISE_STEPS; k++) {
+        row.technique = sked_i_realise_step(k);
+        row.seconds = r->seconds[k];
+        sked_i_driver_tally(run, &row);
+    }
+    return st;
+}
+
+static sked_status offer(sked_i_run *run, const sked_schedule *s, bool start, sked_error *err)
+{
+    sked_error why = {0};
+    sked_i_realised r;
+    const sked_status st = realise(run, s, &r, &why);
+    if (st == SKED_OK) {
+        const double interval = sked_i_interval_first(run->problem) ? s->ii : 0;
+        return take_in(run, s, (sked_i_result_rank){{interval, r.value, r.makespan}}, err);
+    }
+    if (start)
+        return sked_i_fail(err, st, "the schedule to start from is not valid: %s", why.message);
+    return sked_i_fail(err, st == SKED_ERR_MEMORY ? st : SKED_ERR_BUG,
+                       "method '%s' made an invalid schedule: %s", run->driver->current, why.message);
+}
+
 sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err)
 {
     const double begin = sked_clock();
-    const sked_status st = judge(run, s, err);
+    const sked_status st = offer(run, s, false, err);
     run->driver->judging += sked_clock() - begin;
     return st;
 }
 
 sked_status sked_i_run_offer_start(sked_i_run *run, sked_error *err)
 {
-    sked_error why = {0};
-    if (sked_schedule_validate(run->problem, run->options->start, &why) != SKED_OK)
-        return sked_i_fail(err, why.status, "the schedule to start from is not valid: %s", why.message);
-    return sked_i_run_offer(run, run->options->start, err);
+    const double begin = sked_clock();
+    const sked_status st = offer(run, run->options->start, true, err);
+    run->driver->judging += sked_clock() - begin;
+    return st;
 }
 
 /* ------------------------------------------------------------------ bounds and proofs */
@@ -305,7 +338,9 @@ sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const cha
     d->current = m->info.name;
     run->setting = values;
     run->settings = settings;
+    const bool locked = sked_i_costs_lock(true);
     st = m->run(run, err);
+    sked_i_costs_lock(locked);
     d->current = outer;
     SKED_LOG(1, "driver", "%s ends with status %d after %.3g s, incumbent %g, bound %g", m->info.name,
              (int)st, sked_clock() - begin, sked_i_run_best(run), d->bound);

@@ -32,6 +32,11 @@ typedef struct sked_i_driver {
     sked_i_exchange *exchange; /* with other ranks; NULL: this process is alone, or a share of one */
 } sked_i_driver;
 
+/* A run of a lowered problem; its limit and its driver are to be set. */
+static inline sked_i_run sked_i_run_of(const sked_i_lowered *x, const sked_run_options *opt)
+{
+    return (sked_i_run){.lowered = x, .problem = &x->problem, .costs = &x->costs, .options = opt};
+}
 /* Readies run->driver; the run's other fields are set. Close it after a failure, too. */
 SKED_MUST_CHECK sked_status sked_i_driver_open(sked_i_run *run, int32_t wanted, sked_error *err);
 void sked_i_driver_close(sked_i_run *run);
@@ -46,6 +51,9 @@ bool sked_i_driver_meets_bound(const sked_i_run *run);
 void sked_i_driver_note(sked_i_run *run);
 /* Takes over what another driver of the same problem has proved. share.c */
 void sked_i_driver_take_bounds(sked_i_driver *d, const sked_i_driver *from);
+/* Takes over what a share or the run it belongs to has kept, and judged, under the name of its method. */
+SKED_MUST_CHECK sked_status sked_i_driver_take_over(sked_i_run *run, const sked_i_result_pool_entry *e,
+                                                    sked_error *err);
 /* Offers a schedule under the name of the method that made it. share.c */
 SKED_MUST_CHECK sked_status sked_i_driver_pass_on(sked_i_run *run, const sked_schedule *s, const char *maker,
                                                   sked_error *err);

@@ -187,8 +187,8 @@ static sked_status build(hefter *x, sked_schedule *s, sked_error *err)
     bool fits;
     SKED_NEW(x->rank, p->graph->n_ops);
     SKED_NEW(x->up, p->graph->n_ops);
-    SKED_TRY(costed ? sked_i_dag_make_costed(p, false, true, &x->view, err)
-                    : sked_i_dag_make(p, false, sked_i_has_transfers(p), &x->view, err));
+    SKED_TRY(costed ? sked_i_dag_make_costed(p, x->run->costs, false, true, &x->view, err)
+                    : sked_i_dag_make(p, x->run->costs, false, sked_i_has_transfers(p), &x->view, err));
     SKED_TRY(sked_i_pools_make(p, false, &x->pools, err));
     SKED_TRY(prepare(x, err));
     const sked_i_list_input input = {&x->view, &x->pools, x->rank, p->devices, NULL, NULL};

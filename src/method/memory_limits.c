@@ -58,7 +58,7 @@ sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_me
     int32_t *order = NULL, *place = NULL;
     *x = (sked_i_memory_limits){.client = {.over = is_over}, .limit = &run->limit};
     sked_i_rng_seed(&x->client.rng, run->options->seed, 0);
-    SKED_TRY(sked_i_stores_make(p, &x->model, err));
+    SKED_TRY(sked_i_stores_make(p, run->costs, &x->model, err));
     SKED_TRY(sked_i_memory_plan_make(p->graph->n_ops, &x->plan, err));
     SKED_NEW(order, p->graph->n_ops);
     SKED_NEW(place, p->graph->n_ops);
@@ -80,11 +80,13 @@ void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limi
 {
     enum { effort = 40 };
     sked_i_memory_limits x = {.client = {.over = is_over}, .limit = limit};
+    sked_i_lowered low = {0};
     sked_error ignored = {0};
     sked_i_rng_seed(&x.client.rng, 0, 0);
     const bool known =
-        sked_i_stores_make(p, &x.model, &ignored) == SKED_OK && x.model.stores == 1 && x.model.total == 0 &&
-        sked_i_memory_plan_make(p->graph->n_ops, &x.plan, &ignored) == SKED_OK &&
+        sked_i_lower(p, &low, &ignored) == SKED_OK &&
+        sked_i_stores_make(&low.problem, &low.costs, &x.model, &ignored) == SKED_OK && x.model.stores == 1 &&
+        x.model.total == 0 && sked_i_memory_plan_make(p->graph->n_ops, &x.plan, &ignored) == SKED_OK &&
         sked_i_memory_plan_find(&x.model, &x.client, effort, NULL, NULL, &x.plan, &ignored) == SKED_OK &&
         x.plan.excess < INFINITY;
     const size_t used = strlen(err->message);
@@ -92,4 +94,5 @@ void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limi
         snprintf(err->message + used, sizeof err->message - used,
                  "; %.15g is the smallest limit known to work", x.plan.peak);
     sked_i_memory_limits_close(&x);
+    sked_i_lowered_free(&low);
 }

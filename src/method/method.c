@@ -6,7 +6,7 @@
 #include "method/memory_limits.h"
 #include "method/table.h"
 #include "problem/bounds.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static uint32_t needed_features(const sked_problem *p, const sked_run_options *o
     need |= p->devices > 0 ? SKED_CAN_DEVICES : 0;
     need |= sked_i_has_transfers(p) ? SKED_CAN_TRANSFERS : 0;
     need |= p->machine != NULL ? SKED_CAN_MACHINES : 0;
-    need |= sked_i_memory_may_bind(p) ? SKED_CAN_LIMITS : 0;
+    need |= sked_i_has_memory_limit(p) ? SKED_CAN_LIMITS : 0;
     need |= p->ii != 0 || p->objective == SKED_OBJECTIVE_II ? SKED_CAN_LOOPS : 0;
     need |= p->horizon < INFINITY ? SKED_CAN_HORIZON : 0;
     need |= opt->start != NULL ? SKED_CAN_START : 0;
@@ -108,8 +108,8 @@ static sked_status deliver(sked_i_run *run, sked_result *out, sked_error *err)
     sked_status st = SKED_OK;
     sked_schedule **chosen = NULL;
     SKED_NEW(chosen, top);
-    SKED_TRY(sked_i_result_pool_choose(&run->driver->pool, run->problem, top, opt->min_distance, chosen,
-                                       &out->count, err));
+    SKED_TRY(sked_i_result_pool_choose(&run->driver->pool, run->problem, run->costs, top, opt->min_distance,
+                                       chosen, &out->count, err));
     out->schedule = chosen;
     return SKED_OK;
 cleanup:
@@ -142,19 +142,6 @@ static sked_status none_found(const sked_i_method *m, const sked_i_run *run, ske
                        "method '%s' found no schedule that keeps all limits (not a proof)", m->info.name);
 }
 
-/* Methods saw the short form of the machine: what they made is judged once more, as it was asked. */
-static sked_status judge_as_asked(const sked_problem *asked, const sked_i_run *run, const sked_result *r,
-                                  sked_error *err)
-{
-    for (int32_t k = 0; asked->machine != run->problem->machine && k < r->count; k++) {
-        sked_error broken = {0};
-        const sked_status st = sked_schedule_validate(asked, r->schedule[k], &broken);
-        if (st != SKED_OK)
-            return sked_i_fail(err, st == SKED_ERR_INVALID ? SKED_ERR_BUG : st, "%s", broken.message);
-    }
-    return SKED_OK;
-}
-
 static double bound_work(const sked_i_run *run)
 {
     static const double work_per_second = 2e6, most = 3e8;
@@ -168,7 +155,7 @@ static sked_status bound_at(const sked_i_run *run, double ii, const sked_i_bound
 {
     sked_problem at = *run->problem;
     at.ii = ii;
-    return sked_i_problem_bound(&at, effort, bound, NULL, err);
+    return sked_i_problem_bound(&at, run->costs, effort, bound, NULL, err);
 }
 
 /*
@@ -185,7 +172,7 @@ static sked_status set_bounds(sked_i_run *run, sked_error *err)
     const double tenth = limit.paced ? (limit.deadline - limit.begin) / 10 : INFINITY;
     limit.deadline = limit.begin + (interval_first ? tenth / 2 : tenth);
     sked_i_bound_effort effort = {.work = bound_work(run) * (interval_first ? 0.25 : 1), .limit = &limit};
-    sked_status st = sked_i_problem_bound(run->problem, &effort, &d->bound, NULL, err);
+    sked_status st = sked_i_problem_bound(run->problem, run->costs, &effort, &d->bound, NULL, err);
     effort.work = bound_work(run);
     limit.deadline = limit.begin + tenth;
     if (st == SKED_OK && interval_first) {
@@ -224,8 +211,8 @@ static sked_status raise_at_interval(sked_i_run *run, sked_error *err)
     return st;
 }
 
-static sked_status finish(const sked_i_method *m, const sked_problem *asked, sked_i_run *run, double begin,
-                          double build_seconds, sked_result *out, sked_error *err)
+static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin, double build_seconds,
+                          sked_result *out, sked_error *err)
 {
     sked_i_driver *d = run->driver;
     if (d->pool.count == 0)
@@ -245,8 +232,6 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
         st = sked_i_value_curve_give(&d->curve, &r, err);
     if (st == SKED_OK)
         st = deliver(run, &r, err);
-    if (st == SKED_OK)
-        st = judge_as_asked(asked, run, &r, err);
     if (st != SKED_OK) {
         r.size = sizeof r;
         sked_result_clear(&r);
@@ -256,6 +241,21 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
     r.seconds = sked_clock() - begin;
     SKED_GIVE(out, r);
     return SKED_OK;
+}
+
+/* The steps from the problem as asked to the one that is solved, for the statistics. */
+static void tally_steps(sked_i_run *run)
+{
+    const sked_i_lowered *x = run->lowered;
+    sked_statistic whole = {.method = "lower", .technique = "", .calls = 1};
+    for (int k = 0; k < x->n_steps; k++)
+        whole.seconds += x->step[k].seconds;
+    sked_i_driver_tally(run, &whole);
+    for (int k = 0; k < x->n_steps; k++)
+        sked_i_driver_tally(run, &(sked_statistic){.method = "lower",
+                                                   .technique = x->step[k].name,
+                                                   .calls = 1,
+                                                   .seconds = x->step[k].seconds});
 }
 
 /* A memory limit that cannot be kept is refused with one that can. */
@@ -273,38 +273,40 @@ static sked_status check(const sked_problem *p, const sked_i_limit *limit, sked_
 sked_status sked_method_run(const char *method, const sked_problem *p, const sked_run_options *opt,
                             sked_result *out, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
+    SKED_TAKE_ASKED(p)
     SKED_TAKE(sked_run_options, opt)
     SKED_CHECK_OUTPUT(sked_result, out);
     const sked_i_method *m = sked_i_method_find(method);
     if (m == NULL)
         return sked_i_method_unknown(method, err);
     const double begin = sked_clock();
-    sked_problem plain;
-    sked_graph *graph = NULL;
-    sked_i_run run = {.problem = &plain, .options = opt};
+    const bool locked = sked_i_costs_lock(false); /* a method may run others on problems of its own */
+    sked_i_lowered low = {0};
+    sked_i_run run = sked_i_run_of(&low, opt);
     sked_status st = SKED_OK;
     sked_i_exchange *exchange = sked_i_exchange_open(opt);
     const sked_i_backend *backend;
     sked_i_limit_init(&run.limit, opt);
     SKED_TRY(sked_i_backend_choose(opt->backend, false, &backend, err)); /* there is none such: says so */
     SKED_TRY(check(p, &run.limit, err));
-    SKED_TRY(sked_i_problem_plain(p, &plain, &graph, err));
-    SKED_TRY(sked_i_method_check(m, &plain, opt, err));
+    SKED_TRY(sked_i_lower(p, &low, err));
+    SKED_TRY(sked_i_method_check(m, run.problem, opt, err));
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
     run.driver->exchange = exchange;
     run.driver->current = m->info.name; /* bounds come from outside its run, too */
+    tally_steps(&run);
     SKED_TRY(set_bounds(&run, err));
     run.driver->curve.bound = run.driver->bound;
     const double called = sked_clock();
     st = sked_i_driver_run(&run, m, opt->settings, opt->n_settings, err);
     const double build_seconds = sked_clock() - called - run.driver->judging;
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.driver->pool.count > 0))
-        st = finish(m, p, &run, begin, build_seconds, out, err);
+        st = finish(m, &run, begin, build_seconds, out, err);
 cleanup:
     sked_i_exchange_close(exchange);
     sked_i_driver_close(&run);
-    sked_graph_destroy(graph);
+    sked_i_lowered_free(&low);
+    sked_i_costs_lock(locked);
     return st;
 }
 

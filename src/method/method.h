@@ -9,12 +9,15 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/rng.h"
+#include "problem/lower.h"
 #include "schedule/schedule.h"
 #include "schedule/value_curve.h"
 
 /* One run as a method sees it. Read-only outside the driver; everything else goes through the calls below. */
 typedef struct sked_i_run {
-    const sked_problem *problem;
+    const sked_problem *problem;     /* as solved: the lowered one */
+    const sked_i_costs *costs;       /* of it, compiled once for all */
+    const sked_i_lowered *lowered;   /* the driver's */
     const sked_run_options *options; /* never NULL */
     const double *setting;           /* [n_options] parsed, in table order */
     const char *const *settings;     /* the same as they were given, for sked_i_option_text */

@@ -59,15 +59,15 @@ sked_status sked_i_result_pool_insert(sked_i_result_pool *pool, const sked_sched
     return SKED_OK;
 }
 
-sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p, int32_t top,
-                                      double min_distance, sked_schedule **chosen, int32_t *count,
-                                      sked_error *err)
+sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p, const sked_i_costs *c,
+                                      int32_t top, double min_distance, sked_schedule **chosen,
+                                      int32_t *count, sked_error *err)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < pool->count && n < top; i++) {
         bool apart;
         const sked_status st =
-            sked_i_schedule_apart(p, pool->entry[i].schedule, chosen, n, min_distance, &apart, err);
+            sked_i_schedule_apart(p, c, pool->entry[i].schedule, chosen, n, min_distance, &apart, err);
         if (st != SKED_OK)
             return st;
         if (apart)

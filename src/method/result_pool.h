@@ -3,7 +3,7 @@
 #ifndef SKED_METHOD_RESULT_POOL_H
 #define SKED_METHOD_RESULT_POOL_H
 #include "base/status.h"
-#include "problem/problem.h"
+#include "problem/costs.h"
 
 /* What ranks a schedule: the interval where that comes first, the objective, the tie-break (makespan). */
 typedef struct sked_i_result_rank {
@@ -52,7 +52,7 @@ SKED_MUST_CHECK sked_status sked_i_result_pool_insert(sked_i_result_pool *pool, 
  * those before it, and destroys the others. Returns the number chosen in *count.
  */
 SKED_MUST_CHECK sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p,
-                                                      int32_t top, double min_distance,
+                                                      const sked_i_costs *c, int32_t top, double min_distance,
                                                       sked_schedule **chosen, int32_t *count,
                                                       sked_error *err);
 #endif

@@ -27,7 +27,7 @@ sked_status sked_i_share_tell(sked_i_share *share, const sked_i_run *run, sked_e
     sked_i_driver_take_bounds(share->run.driver, run->driver);
     return sked_i_result_rank_precedes(sked_i_result_pool_best(pool),
                                        sked_i_result_pool_best(&share->run.driver->pool))
-               ? sked_i_driver_pass_on(&share->run, pool->entry[0].schedule, pool->entry[0].maker, err)
+               ? sked_i_driver_take_over(&share->run, &pool->entry[0], err)
                : SKED_OK;
 }
 
@@ -77,8 +77,7 @@ sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *
         sked_i_result_rank_precedes(sked_i_result_pool_best(&from->pool), sked_i_result_pool_best(&d->pool));
     if (sked_i_run_wanted(run) > 1 || better)
         for (int32_t k = 0; k < from->pool.count; k++)
-            SKED_TRY(
-                sked_i_driver_pass_on(run, from->pool.entry[k].schedule, from->pool.entry[k].maker, err));
+            SKED_TRY(sked_i_driver_take_over(run, &from->pool.entry[k], err));
     sked_i_driver_take_bounds(d, from);
     for (int64_t k = 0; k < from->n_rows; k++) {
         sked_statistic row = from->row[k];

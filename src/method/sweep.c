@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "problem/machine.h"
+#include "problem/lower.h"
 
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p
         p->ii = at;
     else if (parameter == SKED_SWEEP_ALPHA)
         p->alpha = at;
-    else if (p->size >= sizeof *p)
+    else if (SKED_KNOWS(p, memory_limit))
         p->memory_limit = at;
 }
 

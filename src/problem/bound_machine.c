@@ -24,7 +24,7 @@ static const double path_budget = 5e7, load_budget = 2e7;
 typedef struct bounder {
     const sked_problem *p;
     const sked_graph *g;
-    sked_i_costs c;
+    const sked_i_costs *c;
     sked_i_kinds like;   /* devices that are alike in what is asked for */
     int32_t kinds;       /* of them */
     double *count;       /* [kinds] devices */
@@ -50,7 +50,7 @@ static void keep(bounder *b, double bound, const char *name)
 static sked_status find_kinds(bounder *b, const int32_t *apart, sked_error *err)
 {
     sked_i_kinds_free(&b->like);
-    const sked_status st = sked_i_kinds_make(&b->c, apart, true, &b->like, err);
+    const sked_status st = sked_i_kinds_make(b->c, apart, true, &b->like, err);
     b->kinds = b->like.count;
     for (int32_t k = 0; st == SKED_OK && k < b->kinds; k++)
         b->count[k] = b->like.size[k];
@@ -65,7 +65,7 @@ static bool may_run(const bounder *b, int32_t op, int32_t kind)
 
 static double time_on(const bounder *b, int32_t op, int32_t kind)
 {
-    return may_run(b, op, kind) ? sked_i_time(&b->c, op, sked_i_kinds_device(&b->like, kind)) : INFINITY;
+    return may_run(b, op, kind) ? sked_i_time(b->c, op, sked_i_kinds_device(&b->like, kind)) : INFINITY;
 }
 
 /* ------------------------------------------------------------------ paths */
@@ -91,7 +91,7 @@ static void pass(const bounder *b, int64_t e, bool backward, const double *value
         b->near[g] = b->near[m->n_groups + g] = INFINITY;
     for (int32_t k = 0; k < b->kinds; k++) {
         const int32_t g = m->group[sked_i_kinds_device(&b->like, k)];
-        const double lag = backward ? 0 : sked_i_lag(&b->c, e, sked_i_kinds_device(&b->like, k));
+        const double lag = backward ? 0 : sked_i_lag(b->c, e, sked_i_kinds_device(&b->like, k));
         least[k] = value[k] + lag;
         b->near[g] = fmin(b->near[g], least[k]);
     }
@@ -102,7 +102,7 @@ static void pass(const bounder *b, int64_t e, bool backward, const double *value
         }
     for (int32_t k = 0; k < b->kinds; k++) {
         least[k] = fmin(least[k], b->near[m->n_groups + m->group[sked_i_kinds_device(&b->like, k)]]);
-        least[k] += backward ? sked_i_lag(&b->c, e, sked_i_kinds_device(&b->like, k)) : 0;
+        least[k] += backward ? sked_i_lag(b->c, e, sked_i_kinds_device(&b->like, k)) : 0;
     }
 }
 
@@ -181,13 +181,13 @@ static sked_status fill_rows(const bounder *b, double **out, int64_t *rows, sked
     int64_t count = 0;
     for (int32_t i = 0; i < n; i++) {
         const bool fixed = b->p->fix_device && b->p->fix_device[i] >= 0;
-        count += fixed || (b->c.row != NULL && b->c.row[i] >= 0);
+        count += fixed || (b->c->row != NULL && b->c->row[i] >= 0);
     }
     SKED_NEW(time, (count + 1) * b->kinds);
     *rows = 0;
     for (int32_t i = 0; i < n; i++) {
         const bool fixed = b->p->fix_device && b->p->fix_device[i] >= 0;
-        if (!fixed && (b->c.row == NULL || b->c.row[i] < 0)) {
+        if (!fixed && (b->c->row == NULL || b->c->row[i] < 0)) {
             together += b->g->duration[i];
             continue;
         }
@@ -197,7 +197,7 @@ static sked_status fill_rows(const bounder *b, double **out, int64_t *rows, sked
     }
     for (int32_t k = 0; k < b->kinds; k++)
         time[*rows * b->kinds + k] =
-            together / b->c.speed[sked_i_device_class(&b->c, sked_i_kinds_device(&b->like, k))];
+            together / b->c->speed[sked_i_device_class(b->c, sked_i_kinds_device(&b->like, k))];
     *rows += together > 0;
     *out = time;
 cleanup:
@@ -283,13 +283,13 @@ static sked_status tell_apart(bounder *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     int32_t *group = NULL;
-    SKED_NEW0(group, b->c.devices);
+    SKED_NEW0(group, b->c->devices);
     for (int32_t i = 0; b->p->fix_device && i < b->g->n_ops; i++)
         if (b->p->fix_device[i] >= 0)
             group[b->p->fix_device[i]] = b->p->fix_device[i] + 1;
     st = find_kinds(b, group, err);
     if (st == SKED_OK && b->kinds > most_kinds) { /* their classes then */
-        memset(group, 0, (size_t)b->c.devices * sizeof *group);
+        memset(group, 0, (size_t)b->c->devices * sizeof *group);
         st = find_kinds(b, group, err);
     }
 cleanup:
@@ -297,13 +297,14 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+sked_status sked_i_machine_bound(const sked_problem *p, const sked_i_costs *c, double *bound,
+                                 const char **why, sked_error *err)
 {
-    bounder b = {.p = p, .g = p->graph, .whole = sked_i_problem_integral(p), .best = *bound, .why = *why};
+    bounder b = {
+        .p = p, .g = p->graph, .c = c, .whole = sked_i_problem_integral(p), .best = *bound, .why = *why};
     sked_status st = SKED_OK;
     double *head = NULL, *rest = NULL;
-    SKED_TRY(sked_i_costs_make(p, &b.c, err));
-    SKED_NEW(b.count, b.c.devices);
+    SKED_NEW(b.count, b.c->devices);
     SKED_TRY(find_kinds(&b, NULL, err));
     SKED_TRY(path_bound(&b, err));
     SKED_TRY(least_ends(&b, &head, &rest, err));
@@ -312,7 +313,6 @@ sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const cha
     *bound = b.best;
     *why = b.why;
 cleanup:
-    sked_i_costs_free(&b.c);
     sked_i_kinds_free(&b.like);
     free(b.count);
     free(b.head);

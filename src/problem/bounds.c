@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "problem/communication.h"
-#include "problem/costs.h"
 #include "problem/energy.h"
+#include "problem/lower.h"
 #include "problem/memory_limit.h"
 
 /* Intervals are tried one by one up to this many ops, and within as many steps. */
@@ -230,19 +230,19 @@ static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort 
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "unknown objective %d", (int)p->objective);
 }
 
-sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
-                                 const char **why, sked_error *err)
+sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_costs *c,
+                                 const sked_i_bound_effort *effort, double *bound, const char **why,
+                                 sked_error *err)
 {
     const char *reason = NULL;
     double best = 0;
-    sked_problem relaxed;
-    sked_graph *graph = NULL;
-    sked_status st = sked_i_problem_relaxed(p, &relaxed, &graph, err);
+    sked_i_relaxed relaxed;
+    sked_status st = sked_i_relax(p, c, &relaxed, err);
     if (st == SKED_OK)
-        st = plain_bound(&relaxed, effort, &best, &reason, err);
+        st = plain_bound(&relaxed.problem, effort, &best, &reason, err);
     if (st == SKED_OK && p->machine != NULL && p->objective == SKED_OBJECTIVE_MAKESPAN)
-        st = sked_i_machine_bound(p, &best, &reason, err);
-    sked_graph_destroy(graph);
+        st = sked_i_machine_bound(p, c, &best, &reason, err);
+    sked_i_relaxed_free(&relaxed);
     if (st != SKED_OK)
         return st;
     *bound = best;
@@ -254,5 +254,11 @@ sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_bound_effor
 sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    return sked_i_problem_bound(p, &(sked_i_bound_effort){.work = SKED_I_BOUND_WORK}, bound, why, err);
+    const sked_i_bound_effort effort = {.work = SKED_I_BOUND_WORK};
+    sked_i_costs c = {0};
+    sked_status st = sked_i_costs_make(p, &c, err);
+    if (st == SKED_OK)
+        st = sked_i_problem_bound(p, &c, &effort, bound, why, err);
+    sked_i_costs_free(&c);
+    return st;
 }

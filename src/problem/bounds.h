@@ -1,8 +1,8 @@
 /* Parts of sked_problem_bound. */
 #ifndef SKED_PROBLEM_BOUNDS_H
 #define SKED_PROBLEM_BOUNDS_H
+#include "problem/costs.h"
 #include "problem/live_cut.h"
-#include "problem/problem.h"
 
 #include <math.h>
 
@@ -16,8 +16,8 @@ static inline double sked_i_bound_settle(double bound, bool whole)
 SKED_MUST_CHECK sked_status sked_i_makespan_bound(const sked_problem *p, double *bound, const char **why,
                                                   sked_error *err);
 /* The same on unequal devices (bound_machine.c): raises *bound, which holds already, and says why. */
-SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const char **why,
-                                                 sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, const sked_i_costs *c, double *bound,
+                                                 const char **why, sked_error *err);
 
 /* Objective memory (bound_memory.c): what must be alive at some moment. */
 SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort,
@@ -35,9 +35,10 @@ SKED_MUST_CHECK sked_status sked_i_cost_bound(const sked_problem *p, double comm
                                               sked_error *err);
 
 #define SKED_I_BOUND_WORK 4e7 /* of sked_problem_bound, where a bound can use any amount */
-/* sked_problem_bound with this effort. */
-SKED_MUST_CHECK sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_bound_effort *effort,
-                                                 double *bound, const char **why, sked_error *err);
+/* sked_problem_bound with the costs of p and this effort. */
+SKED_MUST_CHECK sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_costs *c,
+                                                 const sked_i_bound_effort *effort, double *bound,
+                                                 const char **why, sked_error *err);
 
 typedef struct sked_i_area_item {
     double cut, other, area; /* cut: what the set is cut by (head or rest); other: its least counts */

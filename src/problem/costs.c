@@ -3,11 +3,22 @@
 #include "base/memory.h"
 #include "base/sized.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Times by (op, class) in one table: 256 MB at most. */
 static const int64_t most_times = 1 << 25;
+
+/* While a method runs on this thread: its run has compiled them. */
+static _Thread_local bool costs_locked;
+
+bool sked_i_costs_lock(bool locked)
+{
+    const bool before = costs_locked;
+    costs_locked = locked;
+    return before;
+}
 
 void sked_i_costs_free(sked_i_costs *c)
 {
@@ -112,14 +123,12 @@ sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error
 {
     sked_status st = SKED_OK;
     trait *traits = NULL;
-    *c = (sked_i_costs){.graph = p->graph,
-                        .machine = p->machine,
-                        .devices = sked_i_devices(p),
-                        .latency = p->latency,
-                        .bandwidth = p->bandwidth,
-                        .classes = 1};
+    *c = sked_i_costs_of_equal(p);
     if (p->machine == NULL)
         return SKED_OK;
+    assert(!costs_locked);
+    c->devices = p->machine->n_devices;
+    c->machine = p->machine;
     SKED_NEW(traits, c->devices);
     SKED_TRY(make_classes(p, c, traits, err));
     SKED_TRY(fill_table(c, traits, err));
@@ -217,14 +226,21 @@ double sked_i_latest_finish(const sked_i_costs *c, const sked_schedule *s)
     return latest;
 }
 
+static const sked_machine *machine_of(const sked_problem *p)
+{
+    return SKED_KNOWS(p, machine) ? p->machine : NULL;
+}
+
 double sked_problem_duration(const sked_problem *p, int32_t op, int32_t device)
 {
     const sked_graph *g = p->graph;
-    if (p->size < sizeof *p || p->machine == NULL)
+    if (machine_of(p) == NULL)
         return g->duration[op];
     const char *name = sked_machine_device_name(p->machine, device);
     const char *type = sked_machine_device_type(p->machine, device);
-    double x = sked_graph_duration_on(g, op, name);
+    double x = sked_i_profile_time(p->machine, g, op, device);
+    if (isnan(x))
+        x = sked_graph_duration_on(g, op, name);
     if (isnan(x) && type != NULL)
         x = sked_graph_duration_on(g, op, type);
     return isnan(x) ? g->duration[op] / p->machine->speed[device] : x;
@@ -232,80 +248,15 @@ double sked_problem_duration(const sked_problem *p, int32_t op, int32_t device)
 
 double sked_problem_transfer(const sked_problem *p, int64_t edge, int32_t from, int32_t to)
 {
-    const sked_i_costs c = {.machine = p->size >= sizeof *p ? p->machine : NULL,
-                            .latency = p->latency,
-                            .bandwidth = p->bandwidth};
+    const sked_i_costs c = {.machine = machine_of(p), .latency = p->latency, .bandwidth = p->bandwidth};
     return sked_i_transfer_time(&c, p->graph->edge_bytes[edge], from, to);
 }
 
 const char *sked_problem_device_name(const sked_problem *p, int32_t device, char *buf, size_t size)
 {
-    if (p->size >= sizeof *p && p->machine != NULL)
+    if (machine_of(p) != NULL)
         snprintf(buf, size, "%s", sked_machine_device_name(p->machine, device));
     else
         snprintf(buf, size, "%d", (int)device);
     return buf;
-}
-
-sked_status sked_i_problem_plain(const sked_problem *p, sked_problem *out, sked_graph **graph,
-                                 sked_error *err)
-{
-    const sked_graph *g = p->graph;
-    sked_status st = SKED_OK;
-    sked_i_costs c = {0};
-    double *time = NULL;
-    double latency, bandwidth;
-    *out = *p;
-    *graph = NULL;
-    if (p->machine == NULL || (sked_i_has_device_memory(p) && sked_i_memory_may_bind(p)) ||
-        !sked_i_machine_one_link(p->machine, &latency, &bandwidth))
-        return SKED_OK;
-    SKED_TRY(sked_i_costs_make(p, &c, err));
-    if (c.classes > 1)
-        goto cleanup;
-    bool same = true;
-    SKED_NEW(time, g->n_ops);
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        time[i] = sked_i_class_time(&c, i, 0);
-        same = same && time[i] == g->duration[i];
-    }
-    if (!same)
-        SKED_TRY(sked_i_graph_with_durations(g, time, graph, err));
-    out->graph = same ? g : *graph;
-    out->lifetime = sked_i_holds_to_finish(p) ? SKED_LIFETIME_FINISH : SKED_LIFETIME_START;
-    out->machine = NULL;
-    out->devices = c.devices;
-    out->latency = latency;
-    out->bandwidth = bandwidth;
-cleanup:
-    sked_i_costs_free(&c);
-    free(time);
-    return st;
-}
-
-sked_status sked_i_problem_relaxed(const sked_problem *p, sked_problem *out, sked_graph **graph,
-                                   sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_costs c = {0};
-    double *time = NULL;
-    *out = *p;
-    *graph = NULL;
-    out->memory_limit = INFINITY;
-    if (p->machine == NULL)
-        return SKED_OK;
-    SKED_TRY(sked_i_costs_make(p, &c, err));
-    SKED_NEW(time, p->graph->n_ops);
-    for (int32_t i = 0; i < p->graph->n_ops; i++)
-        time[i] = p->fix_device != NULL && p->fix_device[i] >= 0 ? sked_i_time(&c, i, p->fix_device[i])
-                                                                 : sked_i_shortest_time(&c, i);
-    SKED_TRY(sked_i_graph_with_durations(p->graph, time, graph, err));
-    out->graph = *graph;
-    out->machine = NULL;
-    out->latency = 0;
-    out->bandwidth = INFINITY;
-cleanup:
-    sked_i_costs_free(&c);
-    free(time);
-    return st;
 }

@@ -20,9 +20,27 @@ typedef struct sked_i_costs {
     double *table;             /* [rows * classes] INFINITY: cannot run there */
 } sked_i_costs;
 
-/* p is kept by reference and must stay. O(ops + durations by device + rows * classes). Free in any case. */
+/*
+ * p, without a profile (SKED_TAKE_PROBLEM, sked_i_lower), is kept by reference and must stay. A run compiles
+ * them once, when it lowers its problem, and hands them to whoever needs them; others may make their own.
+ * O(ops + durations by device + rows * classes). Free in any case.
+ */
 SKED_MUST_CHECK sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error *err);
 void sked_i_costs_free(sked_i_costs *c);
+/* Of a problem without a machine: nothing to compile, nothing to free. */
+static inline sked_i_costs sked_i_costs_of_equal(const sked_problem *p)
+{
+    return (sked_i_costs){.graph = p->graph,
+                          .devices = p->devices,
+                          .latency = p->latency,
+                          .bandwidth = p->bandwidth,
+                          .classes = 1};
+}
+/*
+ * The driver locks them on the thread that runs a method: debug builds then stop where a machine's costs are
+ * compiled once more. Returns what it was.
+ */
+bool sked_i_costs_lock(bool locked);
 
 static inline double sked_i_class_time(const sked_i_costs *c, int32_t op, int32_t k)
 {
@@ -77,19 +95,4 @@ static inline double sked_i_time_in(const sked_i_costs *c, const sked_schedule *
 double sked_i_sequential_time(const sked_i_costs *c);
 /* Latest finish. O(ops). */
 double sked_i_latest_finish(const sked_i_costs *c, const sked_schedule *s);
-
-/*
- * A machine whose devices are all of one class and whose links are all alike is the short form of a machine
- * in disguise: *out becomes that problem, with *graph (the caller's, NULL: the same one) where durations
- * differ. *out = *p where the machine is none such, or has memory limits that may bind.
- */
-SKED_MUST_CHECK sked_status sked_i_problem_plain(const sked_problem *p, sked_problem *out, sked_graph **graph,
-                                                 sked_error *err);
-/*
- * A relaxation in the short form: every op takes its shortest time (on its fixed device where it has one),
- * transfers are free, memory has no limit. Its bounds hold for p. *graph as above. Every op can run
- * somewhere.
- */
-SKED_MUST_CHECK sked_status sked_i_problem_relaxed(const sked_problem *p, sked_problem *out,
-                                                   sked_graph **graph, sked_error *err);
 #endif

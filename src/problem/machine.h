@@ -47,9 +47,10 @@ static inline int64_t sked_i_machine_pair(const sked_machine *m, int32_t from, i
 }
 /*
  * At the begin of a public function that returns a status: a caller's problem of any version becomes one of
- * this version, with the number of devices of its machine.
+ * this version, with the number of devices of its machine. For the two that judge and lower the problem as it
+ * was asked: the others take it with SKED_TAKE_PROBLEM (problem/lower.h).
  */
-#define SKED_TAKE_PROBLEM(p)                                               \
+#define SKED_TAKE_ASKED(p)                                                 \
     SKED_TAKE_AS(sked_problem, p, sked_problem_init(&p##_own, NULL), p)    \
     if ((p)->machine != NULL && (p)->devices != (p)->machine->n_devices) { \
         (p) = sked_i_problem_settle((p), &p##_own, err);                   \
@@ -57,6 +58,10 @@ static inline int64_t sked_i_machine_pair(const sked_machine *m, int32_t from, i
             return SKED_ERR_ARGUMENT;                                      \
     }
 const sked_problem *sked_i_problem_settle(const sked_problem *p, sked_problem *own, sked_error *err);
+
+/* Time of op on a device by the machine's profile, as sked_graph_profiled has it; NAN: it says nothing of it.
+ */
+double sked_i_profile_time(const sked_machine *m, const sked_graph *g, int32_t op, int32_t device);
 
 /* Do all pairs of devices share one latency and one bandwidth? One device: both free. */
 bool sked_i_machine_one_link(const sked_machine *m, double *latency, double *bandwidth);

@@ -4,6 +4,7 @@
  * ends, on its own device or as a copy.
  */
 #include "problem/memory_limit.h"
+#include "problem/lower.h"
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -283,18 +284,16 @@ sked_status sked_i_check_memory(const sked_problem *p, const sked_i_costs *c, sk
 
 sked_status sked_i_least_peak(const sked_problem *p, double *bound, sked_error *err)
 {
-    sked_i_costs c = {0};
+    const sked_i_costs c = sked_i_costs_of_equal(p);
     need x = {0};
     sked_status st = SKED_OK;
     *bound = 0;
     if (p->graph->n_ops == 0)
         return SKED_OK;
-    SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(need_make(p, &c, &x, err));
     const int32_t op = busiest(&x);
     *bound = fmax(kept_sum(&x), op >= 0 ? x.held[op] : 0) * (p->graph->integral ? 1 : 1 - 1e-9);
 cleanup:
     need_free(&x);
-    sked_i_costs_free(&c);
     return st;
 }

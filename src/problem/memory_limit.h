@@ -11,8 +11,8 @@
 SKED_MUST_CHECK sked_status sked_i_check_memory(const sked_problem *p, const sked_i_costs *c,
                                                 sked_error *err);
 /*
- * A lower bound of the peak when readers hold what they read until they end: what must be held while one op
- * runs, or at the end. 0 where nothing can be said.
+ * Of a problem without a machine: a lower bound of the peak when readers hold what they read until they end:
+ * what must be held while one op runs, or at the end. 0 where nothing can be said.
  */
 SKED_MUST_CHECK sked_status sked_i_least_peak(const sked_problem *p, double *bound, sked_error *err);
 #endif

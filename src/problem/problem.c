@@ -2,7 +2,7 @@
 #include "problem/problem.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 #include "problem/memory_limit.h"
 
 bool sked_i_has_device_memory(const sked_problem *p)
@@ -11,19 +11,6 @@ bool sked_i_has_device_memory(const sked_problem *p)
         if (p->machine->memory[d] < INFINITY)
             return true;
     return false;
-}
-
-bool sked_i_memory_may_bind(const sked_problem *p)
-{
-    double all = 0;
-    if (!sked_i_has_memory_limit(p))
-        return false;
-    for (int32_t i = 0; i < p->graph->n_ops; i++)
-        all += p->graph->memory[i];
-    for (int32_t d = 0; p->machine != NULL && d < p->machine->n_devices; d++)
-        if (p->machine->memory[d] < all)
-            return true;
-    return p->memory_limit < all * (p->devices > 1 ? p->devices : 1); /* a copy on every device at most */
 }
 
 static sked_status check_ranges(const sked_problem *p, sked_error *err)
@@ -68,20 +55,13 @@ static sked_status check_ranges(const sked_problem *p, sked_error *err)
  */
 static const double most = 1e100;
 
-static sked_status check_sums(const sked_problem *p, sked_error *err)
+static sked_status check_sums(const sked_problem *p, const sked_i_costs *c, sked_error *err)
 {
     const sked_graph *g = p->graph;
-    sked_i_costs c = {0};
     double time = p->ii > 0 ? p->ii : 0, amount = p->alpha;
-    const sked_status st = sked_i_costs_make(p, &c, err);
-    if (st != SKED_OK) {
-        sked_i_costs_free(&c);
-        return st;
-    }
-    const double latency = sked_i_longest_transfer(&c, 0),
-                 per_byte = sked_i_longest_transfer(&c, 1) - latency;
+    const double latency = sked_i_longest_transfer(c, 0), per_byte = sked_i_longest_transfer(c, 1) - latency;
     for (int32_t i = 0; i < g->n_ops; i++) {
-        time += sked_i_longest_time(&c, i) + (p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0);
+        time += sked_i_longest_time(c, i) + (p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0);
         amount += g->memory[i] + g->weight[i];
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
             amount += g->demand_amount[k];
@@ -92,7 +72,6 @@ static sked_status check_sums(const sked_problem *p, sked_error *err)
             time += p->machine ? latency + g->edge_bytes[e] * per_byte : sked_i_transfer(p, e);
         amount += g->edge_bytes[e];
     }
-    sked_i_costs_free(&c);
     if (!(time < most))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "durations, lags, transfers and the interval add up to more than %g", most);
@@ -189,20 +168,12 @@ static sked_status check_links(const sked_problem *p, const sked_i_costs *c, ske
     return SKED_OK;
 }
 
-static sked_status check_machine(const sked_problem *p, sked_error *err)
+static sked_status check_machine(const sked_problem *p, const sked_i_costs *c, sked_error *err)
 {
-    sked_i_costs c = {0};
-    if (p->machine == NULL && !sked_i_has_memory_limit(p))
-        return SKED_OK;
-    sked_status st = sked_i_costs_make(p, &c, err);
+    sked_status st = p->machine != NULL ? check_able(p, c, err) : SKED_OK;
     if (st == SKED_OK && p->machine != NULL)
-        st = check_able(p, &c, err);
-    if (st == SKED_OK && p->machine != NULL)
-        st = check_links(p, &c, err);
-    if (st == SKED_OK)
-        st = sked_i_check_memory(p, &c, err);
-    sked_i_costs_free(&c);
-    return st;
+        st = check_links(p, c, err);
+    return st == SKED_OK ? sked_i_check_memory(p, c, err) : st;
 }
 
 /* ------------------------------------------------------------------ paths and limits */
@@ -385,19 +356,19 @@ sked_status sked_problem_check(const sked_problem *p, sked_error *err)
     SKED_TAKE_PROBLEM(p)
     static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
         check_demands, check_paths, check_horizon, check_interval};
-    sked_problem relaxed;
-    sked_graph *graph = NULL;
-    sked_status st = check_ranges(p, err);
-    if (st == SKED_OK)
-        st = check_fixed(p, err);
-    if (st == SKED_OK)
-        st = check_sums(p, err);
-    if (st == SKED_OK)
-        st = check_machine(p, err);
-    if (st == SKED_OK)
-        st = sked_i_problem_relaxed(p, &relaxed, &graph, err); /* what it refutes is refuted */
-    for (size_t i = 0; i < sizeof checks / sizeof *checks && st == SKED_OK; i++)
-        st = checks[i](&relaxed, err);
-    sked_graph_destroy(graph);
+    sked_i_costs c = {0};
+    sked_i_relaxed relaxed = {0};
+    sked_status st = SKED_OK;
+    SKED_TRY(check_ranges(p, err));
+    SKED_TRY(check_fixed(p, err));
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_TRY(check_sums(p, &c, err));
+    SKED_TRY(check_machine(p, &c, err));
+    SKED_TRY(sked_i_relax(p, &c, &relaxed, err)); /* what it refutes is refuted */
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        SKED_TRY(checks[i](&relaxed.problem, err));
+cleanup:
+    sked_i_relaxed_free(&relaxed);
+    sked_i_costs_free(&c);
     return st;
 }

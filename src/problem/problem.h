@@ -31,14 +31,12 @@ static inline bool sked_i_has_transfers(const sked_problem *p)
 }
 /* Does a device of the machine have a memory limit? O(devices) */
 bool sked_i_has_device_memory(const sked_problem *p);
-/* Is there any memory limit? */
+/* Is there any memory limit? A lowered problem has one only where it can bind. */
 static inline bool sked_i_has_memory_limit(const sked_problem *p)
 {
     return p->memory_limit < INFINITY || sked_i_has_device_memory(p);
 }
-/* Could a schedule break a memory limit? false: the values of all ops together fit everywhere. O(ops) */
-bool sked_i_memory_may_bind(const sked_problem *p);
-/* Do readers hold a value until they finish? (lifetime auto: with limits) */
+/* Do readers hold a value until they finish? (lifetime auto, of a problem as asked: with limits) */
 static inline bool sked_i_holds_to_finish(const sked_problem *p)
 {
     return p->lifetime == SKED_LIFETIME_FINISH ||

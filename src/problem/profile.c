@@ -28,6 +28,42 @@ void sked_machine_duration(const sked_machine *m, int64_t i, const char **op, co
     *time = x->time[i];
 }
 
+static int32_t find_on(const sked_i_machine_durations *x, const char *name)
+{
+    return name != NULL ? sked_i_names_find(&x->on, name, strlen(name)) : -1;
+}
+
+/* Does the graph say that op cannot run on that device, or on its type? */
+static bool barred(const sked_graph *g, int32_t op, const sked_machine *m, int32_t device)
+{
+    const char *type = sked_machine_device_type(m, device);
+    return isinf(sked_graph_duration_on(g, op, sked_machine_device_name(m, device))) ||
+           (type != NULL && isinf(sked_graph_duration_on(g, op, type)));
+}
+
+double sked_i_profile_time(const sked_machine *m, const sked_graph *g, int32_t op, int32_t device)
+{
+    const sked_i_machine_durations *x = &m->durations;
+    char number[16];
+    const char *name = g->op_names.count > 0 ? sked_i_names_at(&g->op_names, op)
+                                             : sked_graph_op_name(g, op, number, sizeof number);
+    const int32_t id = x->n > 0 ? sked_i_names_find(&x->ops, name, strlen(name)) : -1;
+    if (id < 0)
+        return NAN;
+    if (x->entry_on[x->first[id]] < 0)
+        return barred(g, op, m, device) ? INFINITY : x->time[x->first[id]] / m->speed[device];
+    const int32_t on = find_on(x, sked_machine_device_name(m, device)),
+                  type = find_on(x, sked_machine_device_type(m, device));
+    const int64_t end = id + 1 < x->ops.count ? x->first[id + 1] : x->n;
+    double time = NAN;
+    for (int64_t k = x->first[id]; k < end; k++) {
+        if (x->entry_on[k] == on)
+            return x->time[k];
+        time = x->entry_on[k] == type ? x->time[k] : time;
+    }
+    return time;
+}
+
 /* What joins the names of a graph with those of the profile. */
 typedef struct joined {
     const sked_i_machine_durations *profile;
@@ -35,11 +71,6 @@ typedef struct joined {
     int32_t *name, *type; /* [duration names of the graph] the same and the device's type in it, -1: none */
     int32_t *last;        /* [names of the profile] op + 1 of the graph that named it last */
 } joined;
-
-static int32_t find_on(const sked_i_machine_durations *x, const char *name)
-{
-    return name != NULL ? sked_i_names_find(&x->on, name, strlen(name)) : -1;
-}
 
 static sked_status join_names(const sked_graph *g, const sked_machine *m, joined *x, sked_error *err)
 {

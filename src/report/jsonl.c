@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "formats/format.h"
-#include "problem/machine.h"
+#include "problem/lower.h"
 
 /* Line breaks only ever stand between values (inside strings they are escaped): they become spaces. */
 static void flatten(char *text, int64_t size)

@@ -66,7 +66,8 @@ cleanup:
 static sked_status add_memory(sked_i_curves *c, const sked_i_view *v, sked_error *err)
 {
     sked_i_curve *curve = &c->curve[c->count];
-    const sked_status st = sked_i_profile_memory(v->problem, v->schedule, -1, &curve->profile, err);
+    const sked_status st =
+        sked_i_profile_memory(v->problem, &v->costs, v->schedule, -1, &curve->profile, err);
     if (st != SKED_OK)
         return st;
     curve->name = "memory";
@@ -101,7 +102,7 @@ static sked_status add_devices(sked_i_curves *c, const sked_i_view *v, sked_erro
     int32_t shown = 0;
     SKED_NEW0(profile, devices);
     SKED_NEW(c->device_name, most_devices);
-    SKED_TRY(sked_i_profile_devices(v->problem, v->schedule, profile, err));
+    SKED_TRY(sked_i_profile_devices(v->problem, &v->costs, v->schedule, profile, err));
     for (int32_t d = 0; d < devices && shown < most_devices; d++)
         if (profile[d].peak > 0)
             take_device(c, v, d, c->device_name[shown++], &profile[d]);

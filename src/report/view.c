@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
-#include "problem/costs.h"
 
 /* Exact comparisons need integer times in the problem and in the schedule. */
 static double time_tolerance(const sked_i_view *v)
@@ -21,18 +20,16 @@ static double time_tolerance(const sked_i_view *v)
 static sked_status take_times(sked_i_view *v, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_costs c = {0};
     double *time = NULL;
+    SKED_TRY(sked_i_costs_make(v->problem, &v->costs, err));
     if (v->problem->machine == NULL || v->schedule->device == NULL)
         return SKED_OK;
-    SKED_TRY(sked_i_costs_make(v->problem, &c, err));
     SKED_NEW(time, v->graph->n_ops);
     for (int32_t i = 0; i < v->graph->n_ops; i++)
-        time[i] = sked_i_time_in(&c, v->schedule, i);
+        time[i] = sked_i_time_in(&v->costs, v->schedule, i);
     SKED_TRY(sked_i_graph_with_durations(v->problem->graph, time, &v->timed, err));
     v->graph = v->timed;
 cleanup:
-    sked_i_costs_free(&c);
     free(time);
     return st;
 }
@@ -63,6 +60,7 @@ void sked_i_view_free(sked_i_view *v)
 {
     sked_i_arena_free(&v->arena);
     sked_graph_destroy(v->timed);
+    sked_i_costs_free(&v->costs);
     *v = (sked_i_view){0};
 }
 

@@ -10,6 +10,7 @@
 #ifndef SKED_REPORT_VIEW_H
 #define SKED_REPORT_VIEW_H
 #include "base/arena.h"
+#include "problem/costs.h"
 #include "schedule/schedule.h"
 
 enum {
@@ -57,6 +58,7 @@ typedef struct sked_i_view {
     const sked_graph *graph;
     sked_graph *timed; /* unequal devices: the graph with the times of this schedule; NULL: the problem's */
     const sked_problem *problem;
+    sked_i_costs costs; /* of it */
     const sked_schedule *schedule;
     double makespan;
     double tolerance; /* two times this close are equal: 0 where all times are integers */

@@ -8,7 +8,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "engine/candidates/candidates.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 #include "robust/ranks.h"
 #include "schedule/schedule.h"
 
@@ -56,8 +56,7 @@ typedef struct pipeline {
     const sked_problem *problem;    /* the run's, */
     const sked_robust_options *opt; /* as are these */
     sked_target *target;
-    sked_problem plain; /* for the stages: in the short form where it has one, so that equal devices show */
-    sked_graph *graph;  /* of plain, where it has its own */
+    sked_i_lowered low; /* for the stages: in the short form where it has one, so that equal devices show */
     double share;       /* seconds of scheduling of a member, its stages counted */
     sked_robust_result *result;
     int64_t room;     /* of result->measurement */
@@ -150,17 +149,12 @@ static sked_status gather(const pipeline *l, const entrant *who, sked_robust_mem
 /* Work on candidates made may take as long past the time: a stage that does little is better than none. */
 static const double moment = 0.05;
 
-static sked_status list_candidates(const pipeline *l, const sked_robust_member *m, sked_i_candidate *list,
-                                   sked_error *err)
+static void list_candidates(const pipeline *l, const sked_robust_member *m, sked_i_candidate *list)
 {
-    sked_i_costs costs = {0};
-    const sked_status st = sked_i_costs_make(&l->plain, &costs, err);
-    for (int32_t k = 0; st == SKED_OK && k < m->count; k++)
+    for (int32_t k = 0; k < m->count; k++)
         list[k] = (sked_i_candidate){.schedule = m->schedule[k],
-                                     .makespan = sked_i_latest_finish(&costs, m->schedule[k]),
+                                     .makespan = sked_i_latest_finish(&l->low.costs, m->schedule[k]),
                                      .origin = k};
-    sked_i_costs_free(&costs);
-    return st;
 }
 
 /* Of list[*count], ranked: the best that are far enough from those before, at most `top`. */
@@ -174,8 +168,8 @@ static sked_status choose_top(const pipeline *l, sked_i_candidate *list, int32_t
     for (int32_t k = 0; k < *count; k++) {
         bool apart = false;
         if (st == SKED_OK && kept < most)
-            st = sked_i_schedule_apart(l->problem, list[k].schedule, chosen, kept, l->opt->min_distance,
-                                       &apart, err);
+            st = sked_i_schedule_apart(&l->low.problem, &l->low.costs, list[k].schedule, chosen, kept,
+                                       l->opt->min_distance, &apart, err);
         if (apart) {
             chosen[kept] = list[k].schedule;
             list[kept++] = list[k];
@@ -220,9 +214,10 @@ static sked_status refine(pipeline *l, sked_robust_member *m, double deadline, s
                                .threads = opt->threads,
                                .limit = &limit};
     sked_i_candidate *list = sked_i_alloc(m->count, sizeof *list);
-    sked_status st = list == NULL ? sked_i_no_memory(err) : list_candidates(l, m, list, err);
+    sked_status st = list == NULL ? sked_i_no_memory(err) : SKED_OK;
     if (st == SKED_OK) { /* from here on the list has them, whatever fails */
-        st = sked_i_candidates_pass(&l->plain, &how, list, &m->count, err);
+        list_candidates(l, m, list);
+        st = sked_i_candidates_pass(&l->low.problem, &how, list, &m->count, err);
         if (st == SKED_OK)
             st = choose_top(l, list, &m->count, err);
         const sked_status taken = take_list(m, list, err);
@@ -452,12 +447,12 @@ sked_status sked_i_robust_one_shot(const sked_i_robust_run *run, sked_robust_res
     if (run->opt->improve < 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "rounds of improvement are 0 or more");
     l.share = share_time(run->opt->time_limit, who, count);
-    sked_status st = sked_i_problem_plain(run->problem, &l.plain, &l.graph, err);
+    sked_status st = sked_i_lower(run->problem, &l.low, err);
     if (st == SKED_OK)
         st = run_all(&l, who, count, err);
     if (st == SKED_OK)
         st = find_winner(&l, r, err);
     sum_up(&l, r);
-    sked_graph_destroy(l.graph);
+    sked_i_lowered_free(&l.low);
     return st;
 }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "problem/lower.h"
 #include "robust/ranks.h"
 
 bool sked_i_robust_stopped(const sked_i_robust_run *run)

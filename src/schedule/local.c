@@ -258,7 +258,7 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     int32_t *name = NULL;
     if (delayed != NULL)
         *delayed = 0;
-    if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || sked_i_memory_may_bind(p) ||
+    if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || sked_i_has_memory_limit(p) ||
         x.m < 2)
         return SKED_OK;
     SKED_NEW(name, s->devices);

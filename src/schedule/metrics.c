@@ -1,6 +1,6 @@
 /* What a schedule is worth, and how different several are. */
 #include "base/memory.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 #include "schedule/profile.h"
 
 static void measure_edges(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
@@ -31,7 +31,7 @@ static void measure_times(const sked_problem *p, const sked_i_costs *c, const sk
     measure_edges(p, c, s, m);
 }
 
-/* Of metrics that have what the objective asks for. */
+/* Of metrics that have what the objective asks for, in the order of SKED_OBJECTIVE_LIST. */
 static double value_of(const sked_problem *p, const sked_schedule *s, const sked_metrics *m)
 {
     const double values[] = {m->makespan, m->resource, m->peak_memory,
@@ -39,27 +39,24 @@ static double value_of(const sked_problem *p, const sked_schedule *s, const sked
     return values[p->objective];
 }
 
-sked_status sked_i_schedule_value(const sked_problem *p, const sked_schedule *s, double *value,
-                                  double *makespan, sked_error *err)
+sked_status sked_i_schedule_value(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                  double *value, double *makespan, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_metrics m = {0};
     sked_i_profile memory = {0};
-    sked_i_costs c = {0};
-    SKED_TRY(sked_i_costs_make(p, &c, err));
-    m.makespan = sked_i_latest_finish(&c, s);
+    m.makespan = sked_i_latest_finish(c, s);
     if (p->objective == SKED_OBJECTIVE_RESOURCE || p->objective == SKED_OBJECTIVE_COST)
-        SKED_TRY(sked_i_profile_loads(p, s, &m.resource, err));
+        SKED_TRY(sked_i_profile_loads(p, c, s, &m.resource, err));
     if (p->objective == SKED_OBJECTIVE_COST)
-        measure_edges(p, &c, s, &m);
+        measure_edges(p, c, s, &m);
     if (p->objective == SKED_OBJECTIVE_MEMORY)
-        SKED_TRY(sked_i_profile_memory(p, s, -1, &memory, err));
+        SKED_TRY(sked_i_profile_memory(p, c, s, -1, &memory, err));
     m.peak_memory = memory.peak;
     *value = value_of(p, s, &m);
     *makespan = m.makespan;
 cleanup:
     sked_i_profile_free(&memory);
-    sked_i_costs_free(&c);
     return st;
 }
 
@@ -74,8 +71,8 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     sked_i_costs c = {0};
     SKED_TRY(sked_i_costs_make(p, &c, err));
     measure_times(p, &c, s, &m);
-    SKED_TRY(sked_i_profile_loads(p, s, &m.resource, err));
-    SKED_TRY(sked_i_profile_memory(p, s, -1, &memory, err));
+    SKED_TRY(sked_i_profile_loads(p, &c, s, &m.resource, err));
+    SKED_TRY(sked_i_profile_memory(p, &c, s, -1, &memory, err));
     m.peak_memory = memory.peak;
     m.value = value_of(p, s, &m);
     SKED_GIVE(out, m);
@@ -148,26 +145,23 @@ static void add_pair(const sked_schedule *a, const sked_schedule *b, const chain
     sum->d_sen += sqrt(starts + devices);
 }
 
-sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule *const *s, int32_t count,
-                                     sked_diversity *out, sked_error *err)
+static sked_status diversity_of(const sked_problem *p, const sked_i_costs *costs,
+                                const sked_schedule *const *s, int32_t count, sked_diversity *out,
+                                sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
-    SKED_CHECK_OUTPUT(sked_diversity, out);
     sked_status st = SKED_OK;
     const int32_t n = p->graph->n_ops;
     sort_item *items = NULL;
     int32_t *rename = NULL;
     chain *chains = NULL;
     sked_diversity sum = {0};
-    sked_i_costs costs = {0};
-    SKED_TRY(sked_i_costs_make(p, &costs, err));
     SKED_NEW(items, n);
     SKED_NEW(rename, (int64_t)p->devices + 1);
     SKED_NEW0(chains, count);
     for (int32_t k = 0; k < count; k++) {
         SKED_NEW(chains[k].next, n);
         SKED_NEW(chains[k].device, n);
-        build_chain(&costs, s[k], items, rename, &chains[k]);
+        build_chain(costs, s[k], items, rename, &chains[k]);
     }
     for (int32_t a = 0; a < count; a++)
         for (int32_t b = a + 1; b < count; b++)
@@ -178,27 +172,43 @@ sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule 
         sum.d_inv /= pairs;
         sum.d_sen /= pairs;
     }
-    SKED_GIVE(out, sum);
+    *out = sum;
 cleanup:
     for (int32_t k = 0; chains != NULL && k < count; k++) {
         free(chains[k].next);
         free(chains[k].device);
     }
-    sked_i_costs_free(&costs);
     free(chains);
     free(rename);
     free(items);
     return st;
 }
 
-sked_status sked_i_schedule_apart(const sked_problem *p, const sked_schedule *s, sked_schedule *const *others,
-                                  int32_t count, double min_distance, bool *apart, sked_error *err)
+sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule *const *s, int32_t count,
+                                     sked_diversity *out, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    SKED_CHECK_OUTPUT(sked_diversity, out);
+    sked_diversity d = {0};
+    sked_i_costs c = {0};
+    sked_status st = sked_i_costs_make(p, &c, err);
+    if (st == SKED_OK)
+        st = diversity_of(p, &c, s, count, &d, err);
+    sked_i_costs_free(&c);
+    if (st == SKED_OK)
+        SKED_GIVE(out, d);
+    return st;
+}
+
+sked_status sked_i_schedule_apart(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                  sked_schedule *const *others, int32_t count, double min_distance,
+                                  bool *apart, sked_error *err)
 {
     *apart = true;
     for (int32_t j = 0; *apart && min_distance > 0 && j < count; j++) {
         const sked_schedule *pair[2] = {others[j], s};
-        sked_diversity d = {.size = sizeof d};
-        const sked_status st = sked_schedules_diversity(p, pair, 2, &d, err);
+        sked_diversity d = {0};
+        const sked_status st = diversity_of(p, c, pair, 2, &d, err);
         if (st != SKED_OK)
             return st;
         *apart = d.ged >= min_distance;

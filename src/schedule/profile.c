@@ -1,8 +1,8 @@
 #include "schedule/profile.h"
 
-#include "base/arena.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "problem/lower.h"
 #include "schedule/holdings.h"
 
 #include <string.h>
@@ -211,17 +211,16 @@ static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, d
     return st;
 }
 
-sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, double *out, sked_error *err)
+sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                 double *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
-    sked_i_costs c = {0};
     double sum = 0;
-    SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_NEW(v, g->n_ops);
-    const double tolerance = time_tolerance(p, &c, s);
+    const double tolerance = time_tolerance(p, c, s);
     for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
         const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
         int64_t n = 0;
@@ -229,14 +228,13 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, 
             const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
             const double amount = (pooled ? g->user_amount[k] : 1) * g->weight[i];
             if (amount > 0)
-                v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(&c, s, i), amount};
+                v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(c, s, i), amount};
         }
         if (n > 0)
             SKED_TRY(peak_of(v, n, s->ii, tolerance, &sum, err));
     }
     *out = sum;
 cleanup:
-    sked_i_costs_free(&c);
     free(v);
     return st;
 }
@@ -251,36 +249,31 @@ static int64_t intervals_on(const sked_graph *g, const sked_i_holdings *h, int32
     return n;
 }
 
-sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, int32_t device,
-                                  sked_i_profile *out, sked_error *err)
+sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                  int32_t device, sked_i_profile *out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_costs c = {0};
     sked_i_holdings h = {0};
     sked_i_interval *v = NULL;
-    SKED_TRY(sked_i_costs_make(p, &c, err));
-    SKED_TRY(sked_i_holdings_make(p, &c, s, &h, err));
+    SKED_TRY(sked_i_holdings_make(p, c, s, &h, err));
     SKED_NEW(v, h.count);
     const int64_t n = intervals_on(p->graph, &h, device, v);
-    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, &c, s), out, err));
+    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, c, s), out, err));
 cleanup:
-    sked_i_costs_free(&c);
     sked_i_holdings_free(&h);
     free(v);
     return st;
 }
 
-sked_status sked_i_profile_devices(const sked_problem *p, const sked_schedule *s, sked_i_profile *out,
-                                   sked_error *err)
+sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                   sked_i_profile *out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_costs c = {0};
     sked_i_holdings h = {0};
     sked_i_interval *sorted = NULL;
     int64_t *first = NULL; /* [devices + 2], shifted while they are counted */
     memset(out, 0, (size_t)s->devices * sizeof *out);
-    SKED_TRY(sked_i_costs_make(p, &c, err));
-    SKED_TRY(sked_i_holdings_make(p, &c, s, &h, err));
+    SKED_TRY(sked_i_holdings_make(p, c, s, &h, err));
     SKED_NEW0(first, (int64_t)s->devices + 2);
     SKED_NEW(sorted, h.count);
     for (int64_t k = 0; k < h.count; k++)
@@ -290,14 +283,13 @@ sked_status sked_i_profile_devices(const sked_problem *p, const sked_schedule *s
     for (int64_t k = 0; k < h.count; k++)
         sorted[first[h.at[k].device + 1]++] =
             (sked_i_interval){h.at[k].begin, h.at[k].end, p->graph->memory[h.at[k].op]};
-    const double tolerance = time_tolerance(p, &c, s);
+    const double tolerance = time_tolerance(p, c, s);
     for (int32_t d = 0; d < s->devices; d++)
         SKED_TRY(
             sked_i_profile_build(sorted + first[d], first[d + 1] - first[d], s->ii, tolerance, &out[d], err));
 cleanup:
     for (int32_t d = 0; st != SKED_OK && d < s->devices; d++)
         sked_i_profile_free(&out[d]);
-    sked_i_costs_free(&c);
     sked_i_holdings_free(&h);
     free(sorted);
     free(first);
@@ -308,14 +300,18 @@ sked_status sked_schedule_device_memory(const sked_problem *p, const sked_schedu
                                         sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    sked_i_profile *profile = sked_i_alloc(s->devices, sizeof *profile);
-    if (profile == NULL)
-        return sked_i_no_memory(err);
-    const sked_status st = sked_i_profile_devices(p, s, profile, err);
-    for (int32_t d = 0; st == SKED_OK && d < s->devices; d++) {
+    sked_status st = SKED_OK;
+    sked_i_costs c = {0};
+    sked_i_profile *profile = NULL;
+    SKED_NEW(profile, s->devices);
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_TRY(sked_i_profile_devices(p, &c, s, profile, err));
+    for (int32_t d = 0; d < s->devices; d++) {
         peak[d] = profile[d].peak;
         sked_i_profile_free(&profile[d]);
     }
+cleanup:
+    sked_i_costs_free(&c);
     free(profile);
     return st;
 }

@@ -25,15 +25,22 @@ SKED_MUST_CHECK sked_status sked_i_profile_build(const sked_i_interval *interval
 void sked_i_profile_free(sked_i_profile *profile);
 
 /*
- * The sum over resources of their peak weighted loads; of a graph without demands, the peak of the weights of
- * running ops. O((ops + demands) log ops + edges).
+ * c: the costs of p, here and below. The sum over resources of their peak weighted loads; of a graph without
+ * demands, the peak of the weights of running ops. O((ops + demands) log ops + edges).
  */
-SKED_MUST_CHECK sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, double *out,
-                                                 sked_error *err);
-/* Memory held on one device, or (device -1) on all together: the sum of holdings.h. */
-SKED_MUST_CHECK sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s,
-                                                  int32_t device, sked_i_profile *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c,
+                                                 const sked_schedule *s, double *out, sked_error *err);
+/*
+ * Memory held on one device, or (device -1) on all together: a value where it was made, from the start of its
+ * op until the last reader there lets it go and all copies have arrived; a copy on each other device that
+ * reads it, from its arrival until the last reader there lets it go. Readers let go when they start or, by
+ * p->lifetime, when they end. Kept values stay to the end.
+ */
+SKED_MUST_CHECK sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c,
+                                                  const sked_schedule *s, int32_t device, sked_i_profile *out,
+                                                  sked_error *err);
 /* The same for every device at once, out[devices]. O((ops + edges) log ops + devices) in all. */
-SKED_MUST_CHECK sked_status sked_i_profile_devices(const sked_problem *p, const sked_schedule *s,
-                                                   sked_i_profile *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c,
+                                                   const sked_schedule *s, sked_i_profile *out,
+                                                   sked_error *err);
 #endif

@@ -5,7 +5,7 @@
 #ifndef SKED_SCHEDULE_SCHEDULE_H
 #define SKED_SCHEDULE_SCHEDULE_H
 #include "base/sort.h"
-#include "problem/problem.h"
+#include "problem/costs.h"
 
 /* Latest finish. O(ops). */
 double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
@@ -45,13 +45,15 @@ void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name);
 SKED_MUST_CHECK sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *delayed,
                                                      sked_error *err);
 /*
- * Value and makespan as sked_schedule_measure finds them, and nothing else: for the makespan no profile is
- * built. O(ops) for the makespan.
+ * c: the costs of p. Value and makespan as sked_schedule_measure finds them, and nothing else: for the
+ * makespan no profile is built. O(ops) for the makespan.
  */
-SKED_MUST_CHECK sked_status sked_i_schedule_value(const sked_problem *p, const sked_schedule *s,
-                                                  double *value, double *makespan, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_schedule_value(const sked_problem *p, const sked_i_costs *c,
+                                                  const sked_schedule *s, double *value, double *makespan,
+                                                  sked_error *err);
 /* Is s at least min_distance (GED, percent) from each of `others`? O(count * ops). */
-SKED_MUST_CHECK sked_status sked_i_schedule_apart(const sked_problem *p, const sked_schedule *s,
-                                                  sked_schedule *const *others, int32_t count,
-                                                  double min_distance, bool *apart, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_schedule_apart(const sked_problem *p, const sked_i_costs *c,
+                                                  const sked_schedule *s, sked_schedule *const *others,
+                                                  int32_t count, double min_distance, bool *apart,
+                                                  sked_error *err);
 #endif

@@ -1,7 +1,7 @@
 /* Schedules (sked-schedule-1) and fixed decisions (sked-fix-1): docs/formats/schedule.md and fix.md. */
 #include "base/memory.h"
 #include "formats/json.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 #include "schedule/schedule.h"
 
 #include <string.h>

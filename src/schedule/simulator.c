@@ -4,10 +4,12 @@
  */
 #include "base/arena.h"
 #include "base/memory.h"
+#include "problem/lower.h"
 #include "schedule/replay.h"
 
 struct sked_simulator {
     sked_i_arena arena;
+    sked_i_lowered profiled; /* the problem, with the durations of its machine's profile */
     int32_t ops, devices;
     double *duration;
     int64_t *row;           /* [ops + 1] */
@@ -27,6 +29,7 @@ void sked_simulator_destroy(sked_simulator *sim)
     if (sim == NULL)
         return;
     sked_i_replay_destroy(sim->replay);
+    sked_i_lowered_free(&sim->profiled);
     sked_i_arena_free(&sim->arena);
     free(sim);
 }
@@ -57,13 +60,16 @@ static void copy_rows(const sked_problem *p, sked_simulator *sim)
 
 sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
-    const sked_graph *g = p->graph;
+    SKED_TAKE_ASKED(p)
+    const sked_graph *g = p->graph; /* the profiled one has the same sizes */
     const int64_t n = g->n_ops, m = g->n_edges - g->n_carried, d = (int64_t)p->devices + 1;
     sked_status st = SKED_OK;
     sked_simulator *sim = sked_i_alloc_zero(1, sizeof *sim);
     if (sim == NULL)
         return sked_i_no_memory(err);
+    SKED_TRY(sked_i_lower_profile(p, &sim->profiled, err));
+    p = &sim->profiled.problem;
+    g = p->graph;
     sim->ops = g->n_ops;
     sim->devices = p->devices;
     SKED_OWN(&sim->arena, sim->duration, n);

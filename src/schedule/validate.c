@@ -15,7 +15,9 @@
  *   9 no device, and not all together, hold more values than memory allows
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
- * speed.
+ * speed. What the machine's profile says goes before what the graph says: both by name and type, and a time
+ * for all devices in place of the op's duration; a device that cannot run the op by the graph cannot then,
+ * either.
  */
 #include "base/memory.h"
 #include "base/sort.h"
@@ -30,6 +32,8 @@ typedef struct judge {
     double tolerance; /* 0 where everything is an integer */
     sked_error *err;
     int32_t *by_name, *by_type; /* [devices] what the graph calls the device and its type, -1: nothing */
+    int32_t *profile;           /* [ops] op of the machine's profile, -1: none; NULL: there is no profile */
+    int32_t *measured_by_name, *measured_by_type; /* [devices] as above, in the profile */
 } judge;
 
 typedef struct event {
@@ -56,23 +60,81 @@ static const char *name_of(const judge *j, int32_t op, char buf[80])
 
 /* ------------------------------------------------------------------ what devices and links take */
 
+/* What one list of names calls every device, and its type. */
+static sked_status find_devices(const sked_machine *m, const sked_i_names *names, int32_t **by_name,
+                                int32_t **by_type, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(*by_name, m->n_devices);
+    SKED_NEW(*by_type, m->n_devices);
+    for (int32_t d = 0; d < m->n_devices; d++) {
+        const char *name = sked_machine_device_name(m, d), *type = sked_machine_device_type(m, d);
+        (*by_name)[d] = sked_i_names_find(names, name, strlen(name));
+        (*by_type)[d] = type ? sked_i_names_find(names, type, strlen(type)) : -1;
+    }
+cleanup:
+    return st;
+}
+
 static sked_status find_names(judge *j)
 {
     const sked_graph *g = j->p->graph;
     const sked_machine *m = j->p->machine;
     sked_status st = SKED_OK;
     sked_error *err = j->err;
-    if (m == NULL || g->on_ptr == NULL)
+    if (m != NULL && g->on_ptr != NULL)
+        SKED_TRY(find_devices(m, &g->on_names, &j->by_name, &j->by_type, err));
+    if (m == NULL || m->durations.n == 0)
         return SKED_OK;
-    SKED_NEW(j->by_name, m->n_devices);
-    SKED_NEW(j->by_type, m->n_devices);
-    for (int32_t d = 0; d < m->n_devices; d++) {
-        const char *name = sked_machine_device_name(m, d), *type = sked_machine_device_type(m, d);
-        j->by_name[d] = sked_i_names_find(&g->on_names, name, strlen(name));
-        j->by_type[d] = type ? sked_i_names_find(&g->on_names, type, strlen(type)) : -1;
+    SKED_TRY(find_devices(m, &m->durations.on, &j->measured_by_name, &j->measured_by_type, err));
+    SKED_NEW(j->profile, g->n_ops);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        j->profile[i] = -1;
+    for (int32_t k = 0; k < m->durations.ops.count; k++) {
+        const int32_t op = sked_graph_find_op(g, sked_i_names_at(&m->durations.ops, k));
+        if (op >= 0)
+            j->profile[op] = k;
     }
 cleanup:
     return st;
+}
+
+/* What the graph says by name, else by type; NAN: nothing. *never: by either it cannot run there. */
+static double time_by_graph(const judge *j, int32_t op, int32_t d, bool *never)
+{
+    const sked_graph *g = j->p->graph;
+    double time = NAN;
+    bool named = false;
+    *never = false;
+    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1]; k++) {
+        const bool by_name = g->on_name[k] == j->by_name[d], by_type = g->on_name[k] == j->by_type[d];
+        if (by_name || (!named && by_type))
+            time = g->on_duration[k];
+        *never = *never || ((by_name || by_type) && isinf(g->on_duration[k]));
+        named = named || by_name;
+    }
+    return time;
+}
+
+/* What the profile says by name, else by type; NAN: nothing. *all: of all devices. */
+static double time_by_profile(const judge *j, int32_t op, int32_t d, bool *all)
+{
+    double time = NAN;
+    bool named = false;
+    *all = false;
+    if (j->profile == NULL || j->profile[op] < 0)
+        return NAN;
+    const sked_i_machine_durations *x = &j->p->machine->durations;
+    const int32_t id = j->profile[op];
+    const int64_t end = id + 1 < x->ops.count ? x->first[id + 1] : x->n;
+    for (int64_t k = x->first[id]; k < end; k++) {
+        const bool by_name = x->entry_on[k] == j->measured_by_name[d];
+        *all = x->entry_on[k] < 0;
+        if (*all || by_name || (!named && x->entry_on[k] == j->measured_by_type[d]))
+            time = x->time[k];
+        named = named || by_name;
+    }
+    return time;
 }
 
 /* Time that op takes where the schedule runs it; INFINITY: it cannot run there. */
@@ -82,14 +144,14 @@ static double time_of(const judge *j, int32_t op)
     if (j->p->machine == NULL || j->s->device == NULL)
         return g->duration[op];
     const int32_t d = j->s->device[op];
-    double time = g->duration[op] / j->p->machine->speed[d];
-    bool named = false;
-    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1]; k++) {
-        if (g->on_name[k] == j->by_name[d] || (!named && g->on_name[k] == j->by_type[d]))
-            time = g->on_duration[k];
-        named = named || g->on_name[k] == j->by_name[d];
-    }
-    return time;
+    const double speed = j->p->machine->speed[d];
+    bool all, never;
+    const double given = time_by_graph(j, op, d, &never), measured = time_by_profile(j, op, d, &all);
+    if (all)
+        return never ? INFINITY : measured / speed;
+    if (!isnan(measured))
+        return measured;
+    return isnan(given) ? g->duration[op] / speed : given;
 }
 
 static double lag_of(const judge *j, int64_t e)
@@ -598,12 +660,15 @@ static sked_status judge_all(judge *j)
 
 sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
+    SKED_TAKE_ASKED(p)
     judge j = {.p = p, .s = s, .err = err};
     sked_status st = check_shape(&j);
     if (st == SKED_OK)
         st = judge_all(&j);
     free(j.by_name);
     free(j.by_type);
+    free(j.profile);
+    free(j.measured_by_name);
+    free(j.measured_by_type);
     return st;
 }

@@ -10,7 +10,8 @@ void sked_measurement_clear(sked_measurement *m)
     const sked_measurement empty = {0};
     free(m->start);
     free(m->finish);
-    free(m->device);
+    if (SKED_KNOWS(m, device))
+        free(m->device);
     SKED_GIVE(m, empty);
 }
 
@@ -156,6 +157,10 @@ sked_status sked_target_measure(sked_target *t, const sked_schedule *s, sked_mea
     sked_status st = check_schedule(t, s, err);
     if (st == SKED_OK)
         st = measure(t, s, &m, err);
+    if (st == SKED_OK && !SKED_KNOWS(out, device)) { /* it could not clear it */
+        free(m.device);
+        m.device = NULL;
+    }
     if (st == SKED_OK)
         SKED_GIVE(out, m);
     return st;

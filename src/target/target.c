@@ -74,7 +74,8 @@ sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_er
     if (p->devices <= 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "a target measures schedules on devices: give their number");
-    t->problem = *p;
+    SKED_TRY(sked_i_lower_profile(p, &t->profiled, err));
+    t->problem = t->profiled.problem;
     SKED_TRY(open_parts(t, err));
     SKED_TRY(sked_i_replay_create(&t->problem, &t->rules, &t->replay, err));
     t->work = sked_i_sequential_time(&t->replay->costs);
@@ -87,7 +88,7 @@ cleanup:
 sked_status sked_target_create(const char *spec, const sked_problem *p, uint64_t seed, sked_target **out,
                                sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
+    SKED_TAKE_ASKED(p)
     sked_status st = SKED_OK;
     sked_target *t = NULL;
     SKED_NEW0(t, 1);
@@ -112,6 +113,7 @@ void sked_target_destroy(sked_target *t)
     sked_i_replay_destroy(t->replay);
     sked_graph_destroy(t->graph);
     sked_machine_destroy(t->machine);
+    sked_i_lowered_free(&t->profiled);
     free(t->factor);
     free(t->argument);
     free(t);

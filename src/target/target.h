@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/rng.h"
+#include "problem/lower.h"
 #include "schedule/replay.h"
 #include "schedule/schedule.h"
 
@@ -54,7 +55,8 @@ struct sked_target {
     int n_parts;
     double common[SKED_I_TARGET_COMMON_OPTIONS];
     sked_problem problem;      /* what the target runs: the user's, as the parts have changed it */
-    sked_graph *graph;         /* owned; NULL: the user's own */
+    sked_i_lowered profiled;   /* the user's, with the durations of the machine's profile */
+    sked_graph *graph;         /* owned; NULL: that of the problem */
     sked_machine *machine;     /* likewise */
     sked_i_replay_rules rules; /* set by contention and cache */
     sked_i_jitter jitter;      /* set by jitter */

@@ -173,6 +173,9 @@ struct arguments {
     OPTION_LIST(OPTION_FIELD)
 };
 
+/* Options that are numbers of the problem, by the same name. */
+#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit)
+
 enum {
 #define SKED_X(...) +1
     OBJECTIVE_COUNT = SKED_OBJECTIVE_LIST(SKED_X)
@@ -218,6 +221,9 @@ typedef struct setup {
 } setup;
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err);
 sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err);
+/* For commands that show or write the graph itself: what the machine's profile measured takes the place of
+ * its durations. Problems take the profile into account by themselves. */
+sked_status apply_profile(setup *s, sked_error *err);
 void clear_setup(setup *s);
 /* --back-edges: *g becomes a loop; unchanged without it. */
 sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sked_error *err);

@@ -34,6 +34,8 @@ sked_status run_convert(arguments *a, sked_error *err)
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
+        st = apply_profile(&s, err);
+    if (st == SKED_OK)
         st = add_back_edges(a, (uint64_t)a->seed, &s.graph, err);
     s.problem.graph = s.graph;
     if (st == SKED_OK && to == NULL && strcmp(path, "-") == 0)

@@ -82,6 +82,8 @@ sked_status run_info(arguments *a, sked_error *err)
     end_on_signal(true);
     sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
+        st = apply_profile(&s, err);
+    if (st == SKED_OK)
         st = sked_graph_describe(s.graph, &g, err);
     if (st == SKED_OK)
         st = sked_problem_check(&s.problem, err);

@@ -331,9 +331,11 @@ static sked_status write_files(const arguments *a, const sked_problem *p, const 
     data.seconds = r->seconds;
     data.seed = (uint64_t)a->seed;
     data.robust = r;
-    for (int i = 0; st == SKED_OK && i < a->output.count; i++)
+    for (int i = 0; st == SKED_OK && i < a->output.count; i++) {
         st =
             sked_report_write(&data, a->output.at[i], strcmp(a->output.at[i], "-") == 0 ? "json" : NULL, err);
+        data.validated = true; /* by the report before */
+    }
     return st;
 }
 

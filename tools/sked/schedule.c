@@ -189,6 +189,7 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
         data.seed = (uint64_t)a->seed;
         data.curve = r->curve;
         data.n_curve = r->n_curve;
+        data.validated = true;
         sked_status st;
         if (ends_with(path, CANDIDATES_EXTENSION))
             st = sked_schedules_write(&s->problem, (const sked_schedule *const *)r->schedule, r->count, path,

@@ -134,11 +134,10 @@ sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sk
     return st;
 }
 
-/* What the machine's profile measured takes the place of the graph's durations. */
-static sked_status apply_profile(setup *s, sked_error *err)
+sked_status apply_profile(setup *s, sked_error *err)
 {
     sked_graph *profiled = NULL;
-    if (sked_machine_duration_count(s->machine) == 0)
+    if (s->machine == NULL || sked_machine_duration_count(s->machine) == 0)
         return SKED_OK;
     const sked_status st = sked_graph_profiled(s->graph, s->machine, &profiled, err);
     if (st == SKED_OK) {
@@ -165,7 +164,7 @@ static sked_status set_machine(const arguments *a, setup *s, sked_error *err)
     const sked_status st = sked_machine_read(a->machine, &s->machine, err);
     p->machine = s->machine;
     p->devices = s->machine ? sked_machine_device_count(s->machine) : 0;
-    return st == SKED_OK ? apply_profile(s, err) : st;
+    return st;
 }
 
 sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err)
@@ -178,9 +177,9 @@ sked_status load_problem(const arguments *a, const char *path, setup *s, sked_er
         return st;
     sked_problem *p = &s->problem;
     sked_problem_init(p, s->graph);
-    p->horizon = a->horizon;
-    p->alpha = a->alpha;
-    p->memory_limit = a->memory_limit;
+#define X(field) p->field = a->field;
+    PROBLEM_NUMBERS(X)
+#undef X
     st = set_machine(a, s, err);
     if (st == SKED_OK)
         st = set_lifetime(a->lifetime, p, err);

@@ -280,6 +280,7 @@ static sked_status write_html(const char *path, const arguments *a, const setup 
     data.seconds = p->seconds;
     data.seed = (uint64_t)a->seed;
     data.sweep = w;
+    data.validated = true;
     return sked_report_write(&data, path, NULL, err);
 }
 

@@ -53,7 +53,7 @@ static inline sked_i_lit sked_i_assignment_runs_on(const sked_i_assignment *u, i
 
 /* b->p, known, n, end, schedule are set. */
 /* As sked_i_branch_fits. */
-SKED_MUST_CHECK sked_status sked_i_assignment_fits(const sked_problem *p, bool *fits, sked_error *err);
+bool sked_i_assignment_fits(const sked_problem *p, const sked_i_costs *c);
 SKED_MUST_CHECK sked_status sked_i_assignment_open(sked_i_branch *b, uint64_t seed, bool *empty,
                                                    sked_error *err);
 void sked_i_assignment_close(sked_i_assignment *u);

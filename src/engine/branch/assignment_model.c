@@ -117,17 +117,10 @@ static bool has_pools(const sked_problem *p)
     return false;
 }
 
-sked_status sked_i_assignment_fits(const sked_problem *p, bool *fits, sked_error *err)
+bool sked_i_assignment_fits(const sked_problem *p, const sked_i_costs *c)
 {
-    sked_i_costs c = {0};
     const double n = p->graph->n_ops;
-    *fits = false;
-    if (n * n * p->devices > max_orders)
-        return SKED_OK;
-    const sked_status st = sked_i_costs_make(p, &c, err);
-    *fits = st == SKED_OK && (exact_scale(p, &c) > 0 || !has_pools(p));
-    sked_i_costs_free(&c);
-    return st;
+    return n * n * p->devices <= max_orders && (exact_scale(p, c) > 0 || !has_pools(p));
 }
 
 /* ------------------------------------------------------------------ variables */
@@ -671,7 +664,7 @@ sked_status sked_i_assignment_open(sked_i_branch *b, uint64_t seed, bool *empty,
     u->b = b;
     u->g = b->p->graph;
     u->m = b->p->devices;
-    SKED_TRY(sked_i_costs_make(b->p, &u->costs, err));
+    u->costs = *b->costs;
     SKED_TRY(allocate(u, err));
     SKED_TRY(choose_grid(u, err));
     SKED_TRY(number_variables(u, &copies, err));
@@ -703,7 +696,6 @@ void sked_i_assignment_close(sked_i_assignment *u)
 {
     if (u == NULL)
         return;
-    sked_i_costs_free(&u->costs);
     sked_i_clause_choices_destroy(u->choices);
     free(u->x);
     free(u->head);

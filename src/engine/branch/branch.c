@@ -70,16 +70,12 @@ static bool assigns(const sked_problem *p)
            (p->devices > 0 && exact_scale(p) == 0);
 }
 
-sked_status sked_i_branch_fits(const sked_problem *p, bool *fits, sked_error *err)
+bool sked_i_branch_fits(const sked_problem *p, const sked_i_costs *c)
 {
     const bool chooses = assigns(p);
-    *fits = false;
-    if (sked_i_memory_may_bind(p) && (p->devices > 1 || chooses))
-        return SKED_OK; /* copies depend on devices */
-    if (chooses)
-        return sked_i_assignment_fits(p, fits, err);
-    *fits = exact_scale(p) > 0;
-    return SKED_OK;
+    if (sked_i_has_memory_limit(p) && (p->devices > 1 || chooses))
+        return false; /* copies depend on devices */
+    return chooses ? sked_i_assignment_fits(p, c) : exact_scale(p) > 0;
 }
 
 /* ------------------------------------------------------------------ devices */
@@ -457,7 +453,7 @@ static sked_status open_starts(branch *b, uint64_t seed, bool *empty, sked_error
 {
     sked_status st = SKED_OK;
     pair_list pairs = {0};
-    const bool limited = sked_i_memory_may_bind(b->p);
+    const bool limited = sked_i_has_memory_limit(b->p);
     bool ordered = false;
     b->scale = exact_scale(b->p);
     SKED_TRY(find_pairs(b->p, &pairs, err));
@@ -478,11 +474,11 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_branch_open(const sked_problem *p, const sked_i_branch_known *known, uint64_t seed,
-                               sked_i_branch *b, bool *empty, sked_error *err)
+sked_status sked_i_branch_open(const sked_problem *p, const sked_i_costs *c, const sked_i_branch_known *known,
+                               uint64_t seed, sked_i_branch *b, bool *empty, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *b = (sked_i_branch){.p = p, .known = *known, .n = p->graph->n_ops, .end = p->graph->n_ops};
+    *b = (sked_i_branch){.p = p, .costs = c, .known = *known, .n = p->graph->n_ops, .end = p->graph->n_ops};
     SKED_TRY(sked_schedule_create(b->n, p->devices, &b->schedule, err));
     st = assigns(p) ? sked_i_assignment_open(b, seed, empty, err) : open_starts(b, seed, empty, err);
     b->known.incumbent = NULL;

@@ -17,6 +17,7 @@ typedef struct sked_i_branch_known {
 
 typedef struct sked_i_branch {
     const sked_problem *p;
+    const sked_i_costs *costs;
     sked_i_branch_known known;
     sked_i_clause_solver *solver;
     double scale;
@@ -32,13 +33,14 @@ typedef struct sked_i_branch {
  * moderate size, and devices are interchangeable or all fixed. One with devices to choose where ops^2 times
  * devices are moderate, and no resource is limited or such times.
  */
-SKED_MUST_CHECK sked_status sked_i_branch_fits(const sked_problem *p, bool *fits, sked_error *err);
+bool sked_i_branch_fits(const sked_problem *p, const sked_i_costs *c);
 /*
  * Builds the model for schedules better than what is known; the incumbent is not kept. *empty: the bounds
  * alone leave no solution. Close it after a failure, too.
  */
-SKED_MUST_CHECK sked_status sked_i_branch_open(const sked_problem *p, const sked_i_branch_known *known,
-                                               uint64_t seed, sked_i_branch *b, bool *empty, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_branch_open(const sked_problem *p, const sked_i_costs *c,
+                                               const sked_i_branch_known *known, uint64_t seed,
+                                               sked_i_branch *b, bool *empty, sked_error *err);
 void sked_i_branch_close(sked_i_branch *b);
 /*
  * The solver has found a solution: *better says whether its schedule, then in b->schedule, is valid and

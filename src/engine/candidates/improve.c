@@ -153,7 +153,7 @@ static bool can_climb(const sked_problem *p)
         if (sked_i_capacity(p, r) < INFINITY)
             return false;
     return p->machine == NULL && p->devices > 0 && !sked_i_has_transfers(p) && p->fix_device == NULL &&
-           p->fix_start == NULL && p->ii == 0 && !sked_i_memory_may_bind(p);
+           p->fix_start == NULL && p->ii == 0 && !sked_i_has_memory_limit(p);
 }
 
 static int32_t goal_of(const sked_i_cumulative *c, int32_t devices)

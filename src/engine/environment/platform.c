@@ -67,28 +67,26 @@ static sked_status fill_links(const sked_i_costs *c, const sked_i_kinds *like, s
     return SKED_OK;
 }
 
-sked_status sked_i_platform_make(const sked_problem *p, sked_i_platform *out, sked_error *err)
+sked_status sked_i_platform_make(const sked_problem *p, const sked_i_costs *c, sked_i_platform *out,
+                                 sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
-    sked_i_costs c = {0};
     sked_i_kinds like = {0};
     *out = (sked_i_platform){0};
-    SKED_TRY(sked_i_costs_make(p, &c, err));
-    SKED_TRY(sked_i_kinds_make(&c, NULL, false, &like, err));
+    SKED_TRY(sked_i_kinds_make(c, NULL, false, &like, err));
     if (like.count > most_groups)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler takes up to %d kinds of devices, not %d",
                              (int)most_groups, (int)like.count));
-    SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c.devices, like.count, err));
+    SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c->devices, like.count, err));
     memcpy(out->size, like.size, (size_t)like.count * sizeof *out->size);
-    memcpy(out->device, like.device, (size_t)c.devices * sizeof *out->device);
+    memcpy(out->device, like.device, (size_t)c->devices * sizeof *out->device);
     if (g->n_edges > 0)
         memcpy(out->bytes, g->edge_bytes, (size_t)g->n_edges * sizeof *out->bytes);
-    sked_i_kinds_times(&like, &c, out->time);
+    sked_i_kinds_times(&like, c, out->time);
     SKED_TRY(check_times(out, err));
-    SKED_TRY(fill_links(&c, &like, out, err));
+    SKED_TRY(fill_links(c, &like, out, err));
 cleanup:
-    sked_i_costs_free(&c);
     sked_i_kinds_free(&like);
     return st;
 }

@@ -17,8 +17,8 @@ typedef struct sked_i_platform {
  * that grows op by op could end in a state from which nothing can be added. O((ops + groups) * groups +
  * edges + devices). Clear in any case.
  */
-SKED_MUST_CHECK sked_status sked_i_platform_make(const sked_problem *p, sked_i_platform *out,
-                                                 sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_platform_make(const sked_problem *p, const sked_i_costs *c,
+                                                 sked_i_platform *out, sked_error *err);
 /* Room for these sizes, all numbers 0. Clear in any case. */
 SKED_MUST_CHECK sked_status sked_i_platform_reserve(sked_i_platform *out, int32_t n, int64_t edges,
                                                     int32_t devices, int32_t groups, sked_error *err);

@@ -404,7 +404,7 @@ static sked_status open_islands(sked_i_run *run, islands *all, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t iterations = run->options->iterations;
-    SKED_TRY(sked_i_brkga_space_create(run->problem, &all->space, err));
+    SKED_TRY(sked_i_brkga_space_create(run->problem, run->costs, &all->space, err));
     sked_i_brkga_space *space = all->space;
     space->decoder = (int)run->setting[OPTION_DECODER];
     space->weigh = (int)run->setting[OPTION_PRIORITY];

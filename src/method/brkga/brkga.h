@@ -28,8 +28,8 @@ typedef struct sked_i_brkga_space {
     double *level; /* [n] bottom level as a share of the largest; numbered as c or l */
 } sked_i_brkga_space;
 
-SKED_MUST_CHECK sked_status sked_i_brkga_space_create(const sked_problem *p, sked_i_brkga_space **out,
-                                                      sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_brkga_space_create(const sked_problem *p, const sked_i_costs *c,
+                                                      sked_i_brkga_space **out, sked_error *err);
 void sked_i_brkga_space_destroy(sked_i_brkga_space *k);
 /* Keys that decode to a schedule like s, up to rounding of ties. */
 void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key);

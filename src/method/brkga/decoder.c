@@ -37,7 +37,8 @@ static void find_levels(sked_i_brkga_space *k)
         k->level[i] = longest > 0 ? fmax(0, k->level[i] / longest) : 0;
 }
 
-sked_status sked_i_brkga_space_create(const sked_problem *p, sked_i_brkga_space **out, sked_error *err)
+sked_status sked_i_brkga_space_create(const sked_problem *p, const sked_i_costs *c, sked_i_brkga_space **out,
+                                      sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_brkga_space *k = NULL;
@@ -49,7 +50,7 @@ sked_status sked_i_brkga_space_create(const sked_problem *p, sked_i_brkga_space 
         goto cleanup;
     }
     if (sked_i_needs_sequencing(p))
-        SKED_TRY(sked_i_sequencing_create(p, &k->l, err));
+        SKED_TRY(sked_i_sequencing_create(p, c, &k->l, err));
     else
         SKED_TRY(sked_i_cumulative_create(p, &k->c, err));
     k->keys = (k->l ? 2 : 1) * k->n + 2;

@@ -34,7 +34,7 @@ static bool memory_is_modelled(const sked_problem *p)
     bool keeps = false;
     for (int32_t i = 0; i < p->graph->n_ops; i++)
         keeps = keeps || sked_graph_keep(p->graph, i);
-    return !keeps && !sked_i_holds_to_finish(p) && p->devices <= 1;
+    return !keeps && p->lifetime == SKED_LIFETIME_START && p->devices <= 1;
 }
 
 /* A makespan that branch does not take. */
@@ -55,19 +55,17 @@ static sked_status refuse_branch(const sked_problem *p, sked_error *err)
 }
 
 /* The engine for this problem, or why there is none. */
-static sked_status choose_engine(const sked_problem *p, int wanted, int *engine, sked_error *err)
+static sked_status choose_engine(const sked_i_run *run, int wanted, int *engine, sked_error *err)
 {
+    const sked_problem *p = run->problem;
     const bool plain = p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0;
-    const bool modelled = p->machine == NULL && !sked_i_memory_may_bind(p) && sked_i_problem_integral(p);
+    const bool modelled = p->machine == NULL && !sked_i_has_memory_limit(p) && sked_i_problem_integral(p);
     *engine = wanted != ENGINE_AUTO ? wanted : plain ? ENGINE_BRANCH : ENGINE_CBC;
     if (*engine == ENGINE_BRANCH && !plain)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "engine branch takes objective makespan without an interval");
-    if (*engine == ENGINE_BRANCH) {
-        bool fits;
-        const sked_status st = sked_i_branch_fits(p, &fits, err);
-        return st != SKED_OK || fits ? st : refuse_branch(p, err);
-    }
+    if (*engine == ENGINE_BRANCH)
+        return sked_i_branch_fits(p, run->costs) ? SKED_OK : refuse_branch(p, err);
     if (p->machine != NULL)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            p->objective == SKED_OBJECTIVE_MAKESPAN
@@ -99,7 +97,7 @@ static sked_status run_exact(sked_i_run *run, sked_error *err)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves small problems: %d ops are more than max-ops=%g",
                            (int)p->graph->n_ops, run->setting[OPTION_MAX_OPS]);
-    SKED_TRY(choose_engine(p, (int)run->setting[OPTION_ENGINE], &engine, err));
+    SKED_TRY(choose_engine(run, (int)run->setting[OPTION_ENGINE], &engine, err));
     if (run->options->start != NULL)
         SKED_TRY(sked_i_run_offer_start(run, err));
     warm_start(run, run->setting[OPTION_WARM]);

@@ -164,7 +164,8 @@ static sked_status open_prover(sked_i_hand *hand, sked_error *err)
         seed = sked_i_rng_next(&rng);
     const sked_i_branch_known known = {sked_i_run_best(hand->run), sked_i_run_bound(hand->run),
                                        sked_i_run_incumbent(hand->run)};
-    const sked_status st = sked_i_branch_open(hand->run->problem, &known, seed, &w->b, &w->empty, err);
+    const sked_status st =
+        sked_i_branch_open(hand->run->problem, hand->run->costs, &known, seed, &w->b, &w->empty, err);
     if (st == SKED_OK) {
         w->b.solver->shares = hand->hands->apart;
         if (hand->index > 0)

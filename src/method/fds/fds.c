@@ -33,7 +33,7 @@ static sked_status steps_of(sked_i_run *run, sked_i_steps **out, sked_error *err
     sked_i_steps *x = sked_i_run_state(run);
     if (x == NULL) {
         SKED_NEW0(x, 1);
-        SKED_TRY(sked_i_steps_make(run->problem, "fds", x, err));
+        SKED_TRY(sked_i_steps_make(run->problem, run->costs, "fds", x, err));
         SKED_TRY(sked_i_run_keep(run, x, destroy_steps, err));
     }
     *out = x;

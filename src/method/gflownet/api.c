@@ -4,7 +4,7 @@
 #include "method/gflownet/checkpoint.h"
 #include "method/gflownet/sample.h"
 #include "method/gflownet/train.h"
-#include "problem/costs.h"
+#include "problem/lower.h"
 #include "report/jsonl.h"
 
 #include <string.h>
@@ -47,21 +47,20 @@ void sked_sample_options_init_sized(sked_sample_options *opt, size_t size)
 sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
                                 sked_samples *out, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
+    SKED_TAKE_ASKED(p)
     SKED_TAKE(sked_sample_options, opt)
     SKED_CHECK_OUTPUT(sked_samples, out);
     sked_samples s = {.size = sizeof s};
-    sked_problem plain;
-    sked_graph *graph = NULL;
+    sked_i_lowered low = {0};
     const sked_i_backend *backend;
     sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
     if (st == SKED_OK)
-        st = sked_i_problem_plain(p, &plain, &graph, err);
-    if (st == SKED_OK && sked_i_memory_may_bind(p))
+        st = sked_i_lower(p, &low, err);
+    if (st == SKED_OK && sked_i_has_memory_limit(&low.problem))
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler does not take memory limits");
     if (st == SKED_OK)
-        st = sked_i_sample(m, &plain, opt, &s, err);
-    sked_graph_destroy(graph);
+        st = sked_i_sample(m, &low.problem, &low.costs, opt, &s, err);
+    sked_i_lowered_free(&low);
     if (st == SKED_OK && !SKED_KNOWS(out, temperature)) { /* it could not clear them */
         free(s.temperature);
         s.temperature = NULL;

@@ -48,7 +48,7 @@ static sked_status make_schedules(const sked_i_taking *t, int thread, sked_error
 {
     sked_status st = SKED_OK;
     const sked_i_instance *x = t->instance;
-    const sked_i_costs *costs = &t->drawing->costs;
+    const sked_i_costs *costs = t->drawing->costs;
     sked_samples *out = t->drawing->out;
     int32_t *name = NULL;
     double *free_at = NULL;

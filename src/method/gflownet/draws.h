@@ -17,7 +17,7 @@ typedef struct sked_i_drawing {
     const sked_i_limit *limit;
     const sked_i_gpu_policy *policy; /* where there is a GPU model */
     sked_i_gpu_model *gpu;           /* NULL: the CPU */
-    sked_i_costs costs;
+    const sked_i_costs *costs;
     sked_samples *out;
     double zeta, square; /* sums over the draws of one part */
     double *zetas;       /* [draws wanted] */

@@ -1,5 +1,6 @@
 /* The method: candidates drawn from a model, by default the one that comes with sked. */
 #include "engine/network/sampler.h"
+#include "method/gflownet/sample.h"
 #include "method/method.h"
 
 #include <string.h>
@@ -71,7 +72,7 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     how.backend = run->options->backend;
     how.progress = run->options->progress;
     how.progress_data = run->options->progress_data;
-    SKED_TRY(sked_sampler_sample(m, run->problem, &how, &s, err));
+    SKED_TRY(sked_i_sample(m, run->problem, run->costs, &how, &s, err));
     sked_i_run_evaluated(run, s.count);
     SKED_TRY(offer_all(run, &s, err));
 cleanup:

@@ -165,7 +165,7 @@ static sked_status draw_all(sked_i_drawing *d, sked_error *err)
     for (int32_t k = 0; k < machines && !d->stopped; k++) {
         const int32_t first = (int32_t)((int64_t)total * k / machines);
         const int32_t end = (int32_t)((int64_t)total * (k + 1) / machines);
-        SKED_TRY(sked_i_platform_make(d->problem, &platform, err));
+        SKED_TRY(sked_i_platform_make(d->problem, d->costs, &platform, err));
         if (k > 0)
             draw_links(d, &platform, k, machines);
         const sked_status made = sked_i_instance_on(d->problem->graph, &platform, d->limit, &x, err);
@@ -237,18 +237,17 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
-                          sked_samples *out, sked_error *err)
+sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sked_i_costs *c,
+                          const sked_sample_options *opt, sked_samples *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_samples s = {.size = sizeof s};
     const double begin = sked_clock();
     sked_i_limit limit = {.stop = opt->stop, .begin = begin};
-    sked_i_drawing d = {.model = m, .problem = p, .opt = opt, .limit = &limit, .out = &s};
+    sked_i_drawing d = {.model = m, .problem = p, .costs = c, .opt = opt, .limit = &limit, .out = &s};
     d.together = opt->together && sked_dist_size() > 1;
     limit.deadline = begin + fmax(opt->time_limit, moment);
     SKED_TRY(check(p, opt, err));
-    SKED_TRY(sked_i_costs_make(p, &d.costs, err));
     SKED_TRY(sked_i_drawing_open(&d, err));
     SKED_TRY((d.together ? draw_together : draw_all)(&d, err));
     limit.deadline = fmax(limit.deadline, sked_clock() + moment);
@@ -260,6 +259,5 @@ cleanup:
     sked_i_drawing_close(&d);
     sked_samples_clear(&s);
     free(d.zetas);
-    sked_i_costs_free(&d.costs);
     return st;
 }

@@ -153,7 +153,8 @@ static sked_status look(const trainer *t, const held_out *h, sked_train_progress
     how.seed = t->opt->seed;
     how.backend = t->opt->backend;
     how.stop = t->opt->stop;
-    sked_status st = sked_i_sample(t->model, &problem, &how, &s, err);
+    const sked_i_costs costs = sked_i_costs_of_equal(&problem);
+    sked_status st = sked_i_sample(t->model, &problem, &costs, &how, &s, err);
     if (st != SKED_OK)
         return st;
     for (int32_t i = 0; i < h->graph->n_ops; i++)

@@ -174,7 +174,7 @@ static sked_status offer_levelled(const filler *x, sked_error *err)
     sked_i_pools loads = {0};
     double *area = NULL, *largest = NULL;
     int32_t *rank = NULL;
-    SKED_TRY(sked_i_dag_make(x->p, false, false, &v, err));
+    SKED_TRY(sked_i_dag_make(x->p, NULL, false, false, &v, err));
     SKED_TRY(sked_i_pools_of_loads(x->p, &loads, err));
     SKED_NEW0(area, loads.count);
     SKED_NEW0(largest, loads.count);

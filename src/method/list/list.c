@@ -5,6 +5,7 @@
 #include "method/list/list.h"
 
 #include "form/sequencing.h"
+#include "problem/lower.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@ typedef struct config {
 typedef struct lister {
     sked_i_run *run;
     const sked_problem *p;
-    sked_i_costs costs;
+    const sked_i_costs *costs;
     sked_i_dag view[2];    /* forward, mirrored; made when first needed */
     sked_i_pools pools[2]; /* without and with the devices as a pool */
     bool have_view[2], have_pools[2];
@@ -48,7 +49,7 @@ static sked_status get_view(lister *x, bool mirrored, sked_error *err)
     if (x->have_view[mirrored])
         return SKED_OK;
     const sked_status st =
-        sked_i_dag_make(x->p, mirrored, sked_i_has_transfers(x->p), &x->view[mirrored], err);
+        sked_i_dag_make(x->p, x->costs, mirrored, sked_i_has_transfers(x->p), &x->view[mirrored], err);
     x->have_view[mirrored] = st == SKED_OK;
     return st;
 }
@@ -105,7 +106,7 @@ static sked_status generate_backward(lister *x, const config *c, bool *fits, ske
     SKED_TRY(generate(x, true, c->serial, NULL, x->mirrored, x->mirrored_device, fits, err));
     for (int32_t i = 0; i < n; i++) { /* start, but for a constant */
         const double time =
-            p->machine ? sked_i_time(&x->costs, i, x->mirrored_device[i]) : p->graph->duration[i];
+            p->machine ? sked_i_time(x->costs, i, x->mirrored_device[i]) : p->graph->duration[i];
         x->mirrored[i] = -(x->mirrored[i] + time);
     }
     SKED_TRY(get_view(x, false, err));
@@ -118,7 +119,7 @@ cleanup:
 
 static sked_status offer(lister *x, bool fits, sked_error *err)
 {
-    return fits && sked_i_keeps_horizon(x->p, sked_i_latest_finish(&x->costs, x->s))
+    return fits && sked_i_keeps_horizon(x->p, sked_i_latest_finish(x->costs, x->s))
                ? sked_i_run_offer(x->run, x->s, err)
                : SKED_OK;
 }
@@ -155,7 +156,7 @@ static sked_status try_single_devices(lister *x, sked_error *err)
          d++) {
         for (int32_t i = 0; i < n; i++) {
             const int32_t fixed = x->p->fix_device ? x->p->fix_device[i] : -1;
-            x->mirrored_device[i] = fixed >= 0 ? fixed : sked_i_time(&x->costs, i, d) < INFINITY ? d : -1;
+            x->mirrored_device[i] = fixed >= 0 ? fixed : sked_i_time(x->costs, i, d) < INFINITY ? d : -1;
         }
         SKED_TRY(generate(x, false, true, x->mirrored_device, x->s->start, x->s->device, &fits, err));
         SKED_TRY(offer(x, fits, err));
@@ -225,19 +226,18 @@ static sked_status run_shape(sked_i_run *run, lister *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_windows w = {0};
-    sked_problem plan;
-    sked_graph *graph = NULL;
-    SKED_TRY(sked_i_problem_relaxed(x->p, &plan, &graph, err));
-    SKED_TRY(sked_i_windows_make(&plan, &w, err));
+    sked_i_relaxed plan = {0};
+    SKED_TRY(sked_i_relax(x->p, x->costs, &plan, err));
+    SKED_TRY(sked_i_windows_make(&plan.problem, &w, err));
     if (x->p->objective == SKED_OBJECTIVE_MEMORY)
-        SKED_TRY(sked_i_list_memory(run, &plan, &w, err));
+        SKED_TRY(sked_i_list_memory(run, &plan.problem, &w, err));
     else
-        SKED_TRY(sked_i_list_fill(run, &plan, &w, err));
+        SKED_TRY(sked_i_list_fill(run, &plan.problem, &w, err));
     if (w.limited && !sked_i_run_over(run))
         SKED_TRY(run_makespan(run, x, err));
 cleanup:
     sked_i_windows_free(&w);
-    sked_graph_destroy(graph);
+    sked_i_relaxed_free(&plan);
     return st;
 }
 
@@ -254,15 +254,14 @@ static sked_status run_limits(sked_i_run *run, sked_error *err)
 
 static sked_status list_run(sked_i_run *run, sked_error *err)
 {
-    if (sked_i_memory_may_bind(run->problem))
+    if (sked_i_has_memory_limit(run->problem))
         return run_limits(run, err);
     sked_status st = SKED_OK;
-    lister x = {.run = run, .p = run->problem};
+    lister x = {.run = run, .p = run->problem, .costs = run->costs};
     const int32_t n = x.p->graph->n_ops;
     sked_i_rng_seed(&x.rng, run->options->seed, 0);
     SKED_NEW(x.rank, n);
     SKED_TRY(sked_schedule_create(n, x.p->devices, &x.s, err));
-    SKED_TRY(sked_i_costs_make(x.p, &x.costs, err));
     SKED_TRY(x.p->objective == SKED_OBJECTIVE_MAKESPAN ? run_makespan(run, &x, err)
                                                        : run_shape(run, &x, err));
 cleanup:
@@ -270,7 +269,6 @@ cleanup:
         sked_i_dag_free(&x.view[k]);
         sked_i_pools_free(&x.pools[k]);
     }
-    sked_i_costs_free(&x.costs);
     sked_schedule_destroy(x.s);
     free(x.rank);
     free(x.mirrored);

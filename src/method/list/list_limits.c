@@ -35,7 +35,7 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
     sked_i_rng rng;
     sked_i_rng_seed(&rng, run->options->seed, 0);
     SKED_TRY(sked_i_memory_limits_open(run, planning, &x, err));
-    SKED_TRY(sked_i_dag_make(p, false, false, &view, err));
+    SKED_TRY(sked_i_dag_make(p, run->costs, false, false, &view, err));
     SKED_TRY(sked_i_memory_decoder_create(&x.model, &decoder, err));
     sked_i_memory_decoder_hear(decoder, &run->limit);
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));

@@ -103,7 +103,7 @@ sked_status sked_i_list_memory(sked_i_run *run, const sked_problem *plan, const 
     bool ordered = true; /* no op may start before its predecessor */
     SKED_TRY(sked_i_offer_starts(run, w, w->early, err));
     SKED_TRY(sked_i_offer_starts(run, w, w->late, err));
-    SKED_TRY(sked_i_dag_make(plan, false, true, &v, err));
+    SKED_TRY(sked_i_dag_make(plan, NULL, false, true, &v, err));
     for (int64_t e = 0; e < v.out.ptr[v.n]; e++)
         ordered = ordered && v.out.lag[e] >= 0;
     if (ordered)

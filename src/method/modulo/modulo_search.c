@@ -565,17 +565,19 @@ static sked_status take_start(searcher *s, sked_error *err)
     const sked_schedule *start = s->run->options->start;
     if (start == NULL)
         return SKED_OK;
-    if (sked_schedule_validate(s->run->problem, start, NULL) != SKED_OK) {
+    sked_error why = {0};
+    const sked_status st = sked_i_run_offer_start(s->run, &why);
+    if (st == SKED_ERR_INVALID) {
         sked_i_run_note(s->run, "the start schedule breaks a rule and was not used");
         return SKED_OK;
     }
+    if (st != SKED_OK)
+        return sked_i_fail(err, st, "%s", why.message);
     for (int32_t i = 0; i < s->loop->n; i++)
         if (start->start[i] != floor(start->start[i]))
-            return sked_i_run_offer(s->run, start, err); /* good as it is, but not a base for whole times */
-    const sked_status st = sked_i_run_offer(s->run, start, err);
-    if (st == SKED_OK)
-        recall(s);
-    return st;
+            return SKED_OK; /* good as it is, but not a base for whole times */
+    recall(s);
+    return SKED_OK;
 }
 
 static sked_status search_all(searcher *s, sked_error *err)

@@ -204,7 +204,7 @@ static void settle(worker *w)
     sked_i_rng *rng = &w->base.client.rng;
     if (sked_i_rng_below(rng, 4) == 0)
         sked_i_schedule_sort(x->limits.model.g, sked_i_places_start(w->scratch), w->item, w->spare,
-                           w->now.order);
+                             w->now.order);
     if (x->limits.model.devices > 1 && sked_i_rng_below(rng, 8) == 0)
         memcpy(w->now.wish, sked_i_places_device(w->scratch, x->limits.model.n),
                (size_t)x->limits.model.n * sizeof *w->now.wish);
@@ -374,7 +374,7 @@ static sked_status create(sked_i_run *run, bounded **out, sked_error *err)
     sked_i_crew_init(&x->crew, &memory_kind, sked_i_places_size(n));
     x->crew.reserve = 2e-6 * n;
     x->crew.fixed = run->problem->fix_start != NULL;
-    SKED_TRY(sked_i_dag_make(run->problem, false, false, &x->view, err));
+    SKED_TRY(sked_i_dag_make(run->problem, run->costs, false, false, &x->view, err));
     SKED_TRY(take_known(run, x, err));
     SKED_TRY(sked_i_run_keep(run, x, destroy, err));
     *out = x;

@@ -176,7 +176,7 @@ static sked_status offer_empty(sked_i_run *run, sked_error *err)
 /* One turn: each form keeps its crew. */
 static sked_status run_form(sked_i_run *run, sked_error *err)
 {
-    if (sked_i_memory_may_bind(run->problem))
+    if (sked_i_has_memory_limit(run->problem))
         return sked_i_search_memory_limits(run, err);
     if (run->problem->graph->n_ops > small && sked_i_shop_fits(run->problem))
         return sked_i_disjunctive_search(run, err);

@@ -323,7 +323,7 @@ static sked_status create_sequences(sked_i_run *run, sequences **out, sked_error
     sked_status st = SKED_OK;
     sequences *x = NULL;
     SKED_NEW0(x, 1);
-    SKED_TRY(sked_i_sequencing_create(run->problem, &x->form, err));
+    SKED_TRY(sked_i_sequencing_create(run->problem, run->costs, &x->form, err));
     SKED_TRY(make_starts(run, x->form, &x->first, err));
     sked_i_crew_init(&x->crew, &sequence_kind, sked_i_places_size(x->form->n));
     x->crew.clock_mask = x->form->n < large ? clock_every - 1 : 0;

@@ -1,0 +1,71 @@
+/*
+ * From the problem as asked to the one that methods solve: a table of steps with names (lower.c), each of
+ * which takes a rule of the world out of the problem, and then its costs, compiled once.
+ * src/schedule/realise.c goes the other way. The validator judges the problem as asked and uses none of this.
+ */
+#ifndef SKED_PROBLEM_LOWER_H
+#define SKED_PROBLEM_LOWER_H
+#include "problem/costs.h"
+
+enum { SKED_I_MOST_STEPS = 8 };
+
+/* Everything here stays where it is until it is freed: the problem points into it, and to what was asked. */
+typedef struct sked_i_lowered {
+    const sked_problem *asked;
+    sked_problem problem; /* what methods solve */
+    sked_i_costs costs;   /* of it */
+    sked_graph *graph;    /* owned, of the problem; NULL: as asked */
+    sked_machine machine; /* as asked, but for what a step took away; only a step that needs it points here */
+    double *memory;       /* owned, of the machine; NULL: as asked */
+    struct {
+        const char *name;
+        double seconds;
+    } step[SKED_I_MOST_STEPS]; /* those taken */
+    int n_steps;
+} sked_i_lowered;
+
+/*
+ * asked: of this version, checked (sked_problem_check), and it must stay. Afterwards the lifetime is start or
+ * finish, sked_i_has_memory_limit says whether a limit can bind, and a machine is one whose devices or links
+ * differ. O(ops + edges + devices) and what sked_i_costs_make takes. Free in any case.
+ */
+SKED_MUST_CHECK sked_status sked_i_lower(const sked_problem *asked, sked_i_lowered *x, sked_error *err);
+/*
+ * The first step alone, without costs: durations are those of the machine's profile, for whoever looks at the
+ * problem as asked. SKED_TAKE_PROBLEM does it.
+ */
+SKED_MUST_CHECK sked_status sked_i_lower_profile(const sked_problem *asked, sked_i_lowered *x,
+                                                 sked_error *err);
+void sked_i_lowered_free(sked_i_lowered *x);
+
+/* Could a schedule break a memory limit? false: the values of all ops together fit everywhere. O(ops) */
+bool sked_i_memory_may_bind(const sked_problem *p);
+
+/*
+ * A relaxation in the short form: every op takes its shortest time (on its fixed device where it has one),
+ * transfers are free, memory has no limit. Its bounds hold for p, of which c are the costs. Every op can run
+ * somewhere. Free in any case.
+ */
+typedef struct sked_i_relaxed {
+    sked_problem problem;
+    sked_graph *graph; /* owned; NULL: that of p */
+} sked_i_relaxed;
+SKED_MUST_CHECK sked_status sked_i_relax(const sked_problem *p, const sked_i_costs *c, sked_i_relaxed *x,
+                                         sked_error *err);
+void sked_i_relaxed_free(sked_i_relaxed *x);
+
+/*
+ * At the begin of a public function that returns a status and looks at a problem as it was asked: one of any
+ * version becomes one of this version, with the number of devices of its machine, and the durations that the
+ * machine's profile has. What that takes is freed when the function returns.
+ */
+#define SKED_TAKE_PROBLEM(p)                                                         \
+    SKED_TAKE_ASKED(p)                                                               \
+    __attribute__((cleanup(sked_i_lowered_free))) sked_i_lowered p##_lowered = {0};  \
+    if ((p)->machine != NULL && (p)->machine->durations.n > 0) {                     \
+        const sked_status p##_status = sked_i_lower_profile((p), &p##_lowered, err); \
+        if (p##_status != SKED_OK)                                                   \
+            return p##_status;                                                       \
+        (p) = &p##_lowered.problem;                                                  \
+    }
+#endif
