@@ -59,6 +59,8 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     if (st == SKED_OK && sked_i_has_memory_limit(&low.problem))
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler does not take memory limits");
     if (st == SKED_OK)
+        st = sked_problem_check(p, err);
+    if (st == SKED_OK)
         st = sked_i_sample(m, &low.problem, &low.costs, opt, &s, err);
     sked_i_lowered_free(&low);
     if (st == SKED_OK && !SKED_KNOWS(out, temperature)) { /* it could not clear them */
