@@ -45,18 +45,6 @@ extern "C" {
 #define SKED_API
 #endif
 
-/* The version: these three numbers are its only place (the build reads them here). */
-#define SKED_VERSION_MAJOR 0
-#define SKED_VERSION_MINOR 1
-#define SKED_VERSION_PATCH 0
-#define SKED_STRINGIFY_(x) #x
-#define SKED_STRINGIFY(x)  SKED_STRINGIFY_(x)
-#define SKED_VERSION                   \
-    SKED_STRINGIFY(SKED_VERSION_MAJOR) \
-    "." SKED_STRINGIFY(SKED_VERSION_MINOR) "." SKED_STRINGIFY(SKED_VERSION_PATCH)
-/* One number to compare: 10203 is 1.2.3. */
-#define SKED_VERSION_NUMBER (SKED_VERSION_MAJOR * 10000 + SKED_VERSION_MINOR * 100 + SKED_VERSION_PATCH)
-
 /* ------------------------------------------------------------------ status and errors */
 
 /* One list: C name, exit code of the command, meaning. The manual and the tests expand it too. */
@@ -86,10 +74,6 @@ typedef struct sked_error {
 
 /* The meaning of a status as a short phrase; never NULL. */
 SKED_API const char *sked_status_text(sked_status status);
-/* Version of the library that is linked; the macros are those of the header. */
-SKED_API const char *sked_version(void);
-/* The same as one number, as SKED_VERSION_NUMBER. */
-SKED_API int sked_version_number(void);
 /* Frees what a call handed over as a plain array. NULL is fine. */
 SKED_API void sked_free(void *p);
 
@@ -109,12 +93,44 @@ SKED_API void sked_free(void *p);
         x->size = sizeof *x;                \
     }
 
-/* ------------------------------------------------------------------ graphs */
+/* ------------------------------------------------------------------ reading and writing graphs */
 
 /* Ops, edges and resources. Immutable once built: threads may share it. */
 typedef struct sked_graph sked_graph;
-/* A graph in the making; of one thread at a time. */
-typedef struct sked_builder sked_builder;
+SKED_API void sked_graph_destroy(sked_graph *g);
+
+typedef struct sked_format_info {
+    const char *name;       /* "stg" */
+    const char *summary;    /* one line */
+    const char *extensions; /* ".stg .xyz", in order of preference; "" where the content decides */
+    bool reads, writes;
+} sked_format_info;
+SKED_API int sked_format_count(void);
+SKED_API const sked_format_info *sked_format_at(int i);
+
+typedef struct sked_read_options {
+    size_t size;
+    const char *format; /* NULL: by extension, then by content */
+    const char
+        *resources;      /* resource model XML for GraphML; NULL: `<stem>RM.xml`/`<stem>_RM.xml` beside it */
+    const char *library; /* op library JSON; NULL: none */
+    const char *profile; /* durations by op name, JSON {"name": seconds}; NULL: none */
+    int64_t max_bytes;   /* input limit; 0 = 8 GiB */
+} sked_read_options;
+SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
+SKED_INIT_INPUT(sked_read_options)
+/* Reads a graph; path "-" is standard input. opt may be NULL. Errors: IO, FORMAT, UNSUPPORTED, MEMORY. */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_read(const char *path, const sked_read_options *opt,
+                                                     sked_graph **out, sked_error *err);
+/* The same from memory; `name` stands for the file in messages and decides the format with opt NULL. */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_parse(const char *name, const char *text, size_t size,
+                                                      const sked_read_options *opt, sked_graph **out,
+                                                      sked_error *err);
+/* format NULL: by extension. Written as by sked_file_write. */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_write(const sked_graph *g, const char *path,
+                                                      const char *format, sked_error *err);
+
+/* ------------------------------------------------------------------ what a graph holds */
 
 /* In sked_builder_add_edge: the lag is the duration of `from`, and follows it. */
 #define SKED_LAG_DEFAULT ((double)NAN)
@@ -126,111 +142,6 @@ typedef struct sked_edge {
     int32_t distance; /* >= 0; k > 0 marks a loop-carried edge */
 } sked_edge;
 
-/* Builds a graph op by op. A builder that has failed stays failed and finish repeats the cause. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_create(sked_builder **out, sked_error *err);
-SKED_API void sked_builder_destroy(sked_builder *b);
-/* Names the graph; "" until set. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_set_name(sked_builder *b, const char *name,
-                                                           sked_error *err);
-/* capacity: >= 0, or INFINITY for unlimited. Names are unique. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_add_resource(sked_builder *b, const char *name,
-                                                               double capacity, int32_t *id, sked_error *err);
-/* name NULL: the op's index is its name. type NULL: untyped. memory 0, weight 1 until set. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *type,
-                                                         double duration, int32_t *id, sked_error *err);
-/* Size of the value that the op makes: >= 0. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_set_memory(sked_builder *b, int32_t op, double memory,
-                                                             sked_error *err);
-/* Weight of its load in the objective `resource`: >= 0. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, int32_t op, double weight,
-                                                             sked_error *err);
-/* Its value stays in memory to the end of the schedule: a result, a weight. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep,
-                                                           sked_error *err);
-/*
- * Time of the op on one device or on all devices of a type, by that name; INFINITY: it cannot run there. Each
- * name once. op must be the last op added.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_add_duration(sked_builder *b, int32_t op,
-                                                               const char *device, double duration,
-                                                               sked_error *err);
-/* Amounts for the same (op, resource) may be given once. op must be the last op added. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resource,
-                                                             double amount, sked_error *err);
-/* Ops may be added after edges that name them (forward references): ids are checked in finish. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_add_edge(sked_builder *b, const sked_edge *edge,
-                                                           sked_error *err);
-/* Index of a named op, or -1. Expected O(1). */
-SKED_API int32_t sked_builder_find_op(sked_builder *b, const char *name);
-/* Index of a named resource, or -1. */
-SKED_API int32_t sked_builder_find_resource(sked_builder *b, const char *name);
-/* Ops added so far: the id of the next one. */
-SKED_API int32_t sked_builder_op_count(const sked_builder *b);
-/* Edges added so far. */
-SKED_API int64_t sked_builder_edge_count(const sked_builder *b);
-/*
- * Checks the whole graph (unique names, edge ends, no cycle of distance 0) and hands it over; the
- * builder is empty afterwards and still has to be destroyed. O(ops + edges).
- */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err);
-
-/* The numbers that ops or edges carry, as formats name them: one list, which grows. */
-typedef enum sked_attribute_kind {
-    SKED_ATTRIBUTE_AMOUNT, /* finite, 0 or more */
-    SKED_ATTRIBUTE_REAL,   /* finite */
-    SKED_ATTRIBUTE_COUNT,  /* a whole number from 0 to INT32_MAX */
-    SKED_ATTRIBUTE_FLAG    /* 0 or 1 */
-} sked_attribute_kind;
-typedef struct sked_attribute_info {
-    const char *name;    /* "memory" */
-    const char *meaning; /* one line */
-    bool of_edges;       /* false: of ops */
-    sked_attribute_kind kind;
-    double preset; /* of those that say nothing; NAN: as the meaning says */
-} sked_attribute_info;
-SKED_API int sked_attribute_count(void);
-SKED_API const sked_attribute_info *sked_attribute_at(int i);
-SKED_API const sked_attribute_info *sked_attribute_find(const char *name);
-/*
- * Sets it for an op, or for an edge in the order in which edges were added. sked_builder_set_memory and its
- * like are this call for one attribute.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_set_attribute(sked_builder *b,
-                                                                const sked_attribute_info *attribute,
-                                                                int64_t i, double value, sked_error *err);
-/* That of all ops into value[ops], or of all edges into value[edges]; SKED_LAG_DEFAULT for a lag that
- * follows. */
-SKED_API void sked_graph_attribute(const sked_graph *g, const sked_attribute_info *attribute, double *value);
-
-/* A graph as columns, for programs that hold arrays. All may be NULL but duration, and from and to. */
-typedef struct sked_columns {
-    size_t size;
-    int32_t ops;
-    const char *const *name;       /* [ops], entries may be NULL: as in sked_builder_add_op */
-    const char *const *type;       /* [ops] likewise */
-    const double *duration;        /* [ops] */
-    const double *memory, *weight; /* [ops]; NULL: 0 and 1 */
-    const uint8_t *keep;           /* [ops] 1: the value stays to the end; NULL: none does */
-    int64_t edges;
-    const int32_t *from, *to; /* [edges] */
-    const double *lag;        /* [edges], entries may be SKED_LAG_DEFAULT; NULL: all are */
-    const uint8_t *lag_given; /* [edges] 0: SKED_LAG_DEFAULT, whatever stands in lag; NULL: as lag says */
-    const double *bytes;      /* [edges]; NULL: 0 */
-    const int32_t *distance;  /* [edges]; NULL: 0 */
-} sked_columns;
-SKED_INIT_OUTPUT(sked_columns)
-/* Adds the ops after those the builder has, then the edges: sked_builder_add_op and _add_edge for each. */
-SKED_API SKED_MUST_CHECK sked_status sked_builder_add_columns(sked_builder *b, const sked_columns *columns,
-                                                              sked_error *err);
-/*
- * The graph's own arrays, which live as long as it does: edges as sked_graph_edge numbers them, with their
- * lag as a number. A builder takes them as they are. Names and types are NULL: sked_graph_op_name and
- * _op_type have them. O(1).
- */
-SKED_API SKED_MUST_CHECK sked_status sked_graph_columns(const sked_graph *g, sked_columns *out,
-                                                        sked_error *err);
-
-SKED_API void sked_graph_destroy(sked_graph *g);
 SKED_API const char *sked_graph_name(const sked_graph *g); /* "" when unnamed */
 /* Ops are numbered from 0; so are edges and resources. Every index in a call must be one of theirs. */
 SKED_API int32_t sked_graph_op_count(const sked_graph *g);
@@ -286,132 +197,6 @@ SKED_INIT_OUTPUT(sked_graph_info)
 /* O(ops + edges), and reduction and exact width where they stay within a second or so (docs/problem.md). */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out,
                                                          sked_error *err);
-
-/* ------------------------------------------------------------------ files */
-
-/*
- * Writes a file as the library writes all of its files: to a temporary file in the same folder, then renamed,
- * so that the file is there complete or as it was. The mode of an existing file stays, as does a symbolic
- * link at path: what it points to is replaced. Pipes and devices are written in place; "-" is standard
- * output. Models and schedules are synced to disk as well.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_file_write(const char *path, const void *data, size_t size,
-                                                     sked_error *err);
-/* Whether path could be written now; changes nothing. IO where not. */
-SKED_API SKED_MUST_CHECK sked_status sked_file_check(const char *path, sked_error *err);
-
-typedef struct sked_format_info {
-    const char *name;       /* "stg" */
-    const char *summary;    /* one line */
-    const char *extensions; /* ".stg .xyz", in order of preference; "" where the content decides */
-    bool reads, writes;
-} sked_format_info;
-SKED_API int sked_format_count(void);
-SKED_API const sked_format_info *sked_format_at(int i);
-
-typedef struct sked_read_options {
-    size_t size;
-    const char *format; /* NULL: by extension, then by content */
-    const char
-        *resources;      /* resource model XML for GraphML; NULL: `<stem>RM.xml`/`<stem>_RM.xml` beside it */
-    const char *library; /* op library JSON; NULL: none */
-    const char *profile; /* durations by op name, JSON {"name": seconds}; NULL: none */
-    int64_t max_bytes;   /* input limit; 0 = 8 GiB */
-} sked_read_options;
-SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
-SKED_INIT_INPUT(sked_read_options)
-/* Reads a graph; path "-" is standard input. opt may be NULL. Errors: IO, FORMAT, UNSUPPORTED, MEMORY. */
-SKED_API SKED_MUST_CHECK sked_status sked_graph_read(const char *path, const sked_read_options *opt,
-                                                     sked_graph **out, sked_error *err);
-/* The same from memory; `name` stands for the file in messages and decides the format with opt NULL. */
-SKED_API SKED_MUST_CHECK sked_status sked_graph_parse(const char *name, const char *text, size_t size,
-                                                      const sked_read_options *opt, sked_graph **out,
-                                                      sked_error *err);
-/* format NULL: by extension. Written as by sked_file_write. */
-SKED_API SKED_MUST_CHECK sked_status sked_graph_write(const sked_graph *g, const char *path,
-                                                      const char *format, sked_error *err);
-
-/* ------------------------------------------------------------------ options */
-
-/* Of methods and generators: one table line gives name, type, range, default and help. */
-typedef enum sked_option_kind {
-    SKED_OPTION_INT,
-    SKED_OPTION_REAL,
-    SKED_OPTION_BOOL,
-    SKED_OPTION_ENUM,
-    SKED_OPTION_TEXT
-} sked_option_kind;
-
-typedef struct sked_option {
-    const char *name;
-    sked_option_kind kind;
-    const char *preset;  /* default, as it would be typed */
-    double min, max;     /* INT and REAL */
-    const char *choices; /* ENUM: "a|b|c" */
-    const char *help;
-} sked_option;
-
-/* ------------------------------------------------------------------ generators */
-
-typedef struct sked_family_info {
-    const char *name;           /* "erdos-renyi" */
-    const char *summary;        /* one line */
-    const sked_option *options; /* its parameters, given as "name=value" in settings */
-    int n_options;
-    const char *duration; /* default distribution; NULL: by op type */
-} sked_family_info;
-SKED_API int sked_family_count(void);
-SKED_API const sked_family_info *sked_family_at(int i);
-
-/* What a column of a generated graph is drawn from, written "name:ARGUMENTS". */
-typedef struct sked_distribution_info {
-    const char *name;      /* "uniform" */
-    const char *arguments; /* "LO,HI"; "" where it takes none */
-    const char *summary;   /* one line */
-} sked_distribution_info;
-SKED_API int sked_distribution_count(void);
-SKED_API const sked_distribution_info *sked_distribution_at(int i);
-
-/*
- * nodes: ops of the graph; families that exist only in certain sizes (fft, cholesky, lu) give the largest
- * instance with at most that many. Same options and seed: the same graph on every machine. Each column has
- * random numbers of its own: another duration does not change the edges.
- */
-typedef struct sked_generate_options {
-    size_t size;
-    int32_t nodes; /* preset 100 */
-    uint64_t seed;
-    const char *duration; /* distribution "uniform:1,10", "const:1", ... NULL: family's default */
-    const char *bytes, *memory, *weight;
-    const char *demand;          /* "RES:capacity:distribution[;...]"; NULL: family's default */
-    const char *const *settings; /* "key=value" family parameters (p=0.1, width=0.3) */
-    int n_settings;
-    const char *like; /* "paper": those not given as in docs/generators.md; NULL: family's defaults */
-} sked_generate_options;
-SKED_API void sked_generate_options_init_sized(sked_generate_options *opt, size_t size);
-SKED_INIT_INPUT(sked_generate_options)
-/* A random graph of a family. ARGUMENT: no such family, setting or distribution, with the nearest name. */
-SKED_API SKED_MUST_CHECK sked_status sked_graph_generate(const char *family, const sked_generate_options *opt,
-                                                         sked_graph **out, sked_error *err);
-
-/* Loop-carried edges to add to a graph. */
-typedef struct sked_back_edges {
-    size_t size;
-    int64_t count;
-    int32_t distance; /* of each: 1 to this, drawn evenly; preset 1 */
-    int32_t span;     /* each goes back over 1 to this many edges, drawn evenly; preset 16 */
-    uint64_t seed;
-} sked_back_edges;
-SKED_API void sked_back_edges_init_sized(sked_back_edges *draw, size_t size);
-SKED_INIT_INPUT(sked_back_edges)
-/*
- * A copy of the graph as a loop body: each new edge leads from an op, drawn evenly, back along the longest
- * path that leads to it (to itself where it reads nothing), with the op's duration as lag. So no recurrence
- * takes longer than `span` lags and a duration. O(ops + edges + count * span * in-degree). ARGUMENT where a
- * number is out of range.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_graph_looped(const sked_graph *g, const sked_back_edges *draw,
-                                                       sked_graph **out, sked_error *err);
 
 /* ------------------------------------------------------------------ machines */
 
@@ -573,16 +358,6 @@ SKED_API double sked_problem_transfer(const sked_problem *p, int64_t edge, int32
 /* Name of a device: the machine's, or its number, written into buf. Returns buf. */
 SKED_API const char *sked_problem_device_name(const sked_problem *p, int32_t device, char *buf, size_t size);
 
-/*
- * Writes the whole problem as a model for other solvers: "lp", "mps" (linear, by time steps) or "minizinc".
- * format NULL: by extension (.lp, .mps, .mzn). path "-": standard output. UNSUPPORTED: times that are not
- * whole numbers, a pipelined problem without an interval, models of more than five million columns.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_problem_export(const sked_problem *p, const char *path,
-                                                         const char *format, sked_error *err);
-/* Would sked_problem_export know this format (or, with format NULL, this path's extension)? */
-SKED_API bool sked_problem_exports(const char *path, const char *format);
-
 /* ------------------------------------------------------------------ schedules */
 
 typedef struct sked_schedule {
@@ -599,12 +374,6 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_create(int32_t ops, int32_t d
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out,
                                                          sked_error *err);
 SKED_API void sked_schedule_destroy(sked_schedule *s);
-/*
- * The independent judge, written from the definition alone. OK, or INVALID with the first broken rule
- * (op names, times, amounts). Exact where all numbers are integers, else to 1e-9 of the time scale.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s,
-                                                            sked_error *err);
 /*
  * Reads a schedule of p's graph, on p's machine, and checks what the file itself claims (every op once,
  * finish, makespan). Devices are numbers, or names of p's machine.
@@ -629,61 +398,27 @@ SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char
                                                     const sked_problem *p, int32_t **fix_device,
                                                     double **fix_start, sked_error *err);
 
-typedef struct sked_metrics {
-    size_t size;
-    double makespan;      /* latest finish */
-    double speedup;       /* work on the best single device / makespan; 1 for an empty schedule */
-    double idle;          /* share of device time without work before the makespan; 0 without devices */
-    double resource;      /* sum over resources of the peak weighted load; no demands: one pool, demand 1 */
-    double peak_memory;   /* of values held at a time, copies on other devices included (docs/metrics.md) */
-    double communication; /* steps spanned by edges with bytes > 0 */
-    double transfer;      /* time added by edges between devices */
-    double value;         /* of p's objective */
-} sked_metrics;
-SKED_INIT_OUTPUT(sked_metrics)
-/* O((ops + edges) log ops). */
-SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
-                                                           sked_metrics *out, sked_error *err);
-/* Peak memory of values on each device, copies included: peak[devices]. O((ops + edges) log ops). */
-SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_problem *p,
-                                                                 const sked_schedule *s, double *peak,
-                                                                 sked_error *err);
-/*
- * Lower bound of p's objective over all valid schedules (critical path, area with heads and tails per
- * resource and device set, ResMII/RecMII). `why` (may be NULL) gets the name of the bound that decides.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_problem_bound(const sked_problem *p, double *bound,
-                                                        const char **why, sked_error *err);
-/* Mean over pairs of schedules: GED in percent, d_inv, d_sen (docs/metrics.md). O(k^2 ops). */
-typedef struct sked_diversity {
-    size_t size;
-    double ged, d_inv, d_sen;
-} sked_diversity;
-SKED_INIT_OUTPUT(sked_diversity)
-/* Of `count` schedules of p. */
-SKED_API SKED_MUST_CHECK sked_status sked_schedules_diversity(const sked_problem *p,
-                                                              const sked_schedule *const *s, int32_t count,
-                                                              sked_diversity *out, sked_error *err);
+/* ------------------------------------------------------------------ options */
 
-/*
- * The proxy: start times from device orders. A simulator holds all working memory for one problem;
- * run allocates nothing. Not thread-safe: one per thread.
- */
-typedef struct sked_simulator sked_simulator;
-/* The graph and the machine of p must outlive it. */
-SKED_API SKED_MUST_CHECK sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out,
-                                                           sked_error *err);
-SKED_API void sked_simulator_destroy(sked_simulator *sim);
-/*
- * For each of `count` schedules b: device[b*ops + i] and order[b*ops + k], where order lists all ops so
- * that those of one device stand in the order they run on it and (with the graph's edges) no cycle
- * arises; a topological order always qualifies. makespan[b] gets the result, INFINITY where order and
- * graph contradict. start may be NULL, else start[b*ops + i]. transfers: count transfer costs or not.
- */
-SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *device,
-                                 const int32_t *order, bool transfers, double *makespan, double *start);
+/* Of methods and generators: one table line gives name, type, range, default and help. */
+typedef enum sked_option_kind {
+    SKED_OPTION_INT,
+    SKED_OPTION_REAL,
+    SKED_OPTION_BOOL,
+    SKED_OPTION_ENUM,
+    SKED_OPTION_TEXT
+} sked_option_kind;
 
-/* ------------------------------------------------------------------ methods */
+typedef struct sked_option {
+    const char *name;
+    sked_option_kind kind;
+    const char *preset;  /* default, as it would be typed */
+    double min, max;     /* INT and REAL */
+    const char *choices; /* ENUM: "a|b|c" */
+    const char *help;
+} sked_option;
+
+/* ------------------------------------------------------------------ methods: running one */
 
 /* What a method can take. A problem that needs a missing one is refused as UNSUPPORTED. */
 #define SKED_FEATURE_LIST(X)                                     \
@@ -803,120 +538,158 @@ SKED_API void sked_result_clear(sked_result *r);
 SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, const char *path,
                                                       sked_error *err);
 
-/* ------------------------------------------------------------------ learned models */
+/* ------------------------------------------------------------------ checking and measuring schedules */
 
 /*
- * A policy that samples schedules (docs/methods/gflownet.md). Read-only once made: threads may share it.
+ * The independent judge, written from the definition alone. OK, or INVALID with the first broken rule
+ * (op names, times, amounts). Exact where all numbers are integers, else to 1e-9 of the time scale.
  */
-typedef struct sked_sampler sked_sampler;
-/* path NULL: the model that comes with sked. IO, FORMAT (not a model of ours, or damaged). */
-SKED_API SKED_MUST_CHECK sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err);
-/* Written under a temporary name and renamed. optimiser: with what training needs to go on. */
-SKED_API SKED_MUST_CHECK sked_status sked_sampler_write(const sked_sampler *m, const char *path,
-                                                        bool optimiser, sked_error *err);
-SKED_API void sked_sampler_destroy(sked_sampler *m);
-/* Weights of the network. */
-SKED_API int64_t sked_sampler_parameter_count(const sked_sampler *m);
-SKED_API int64_t sked_sampler_steps(const sked_sampler *m); /* updates it has seen */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s,
+                                                            sked_error *err);
 
-typedef struct sked_sample_options {
+typedef struct sked_metrics {
     size_t size;
-    int32_t count;      /* draws */
-    double temperature; /* small is greedy, large is diverse; 0: several that follow the problem's size */
-    bool raw;           /* every draw in the order it was made; false: best first and without repeats */
-    bool greedy;        /* one schedule, the likeliest action at every step */
-    bool local;      /* devices reassigned for the starts drawn, so that data stays near, and those of about
-                        one makespan ranked by what transfers would cost them. Not with raw */
-    int64_t improve; /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
-    uint64_t seed;
-    int threads;
-    double time_limit;                 /* seconds of drawing, heard inside a draw; INFINITY: none */
-    const volatile sig_atomic_t *stop; /* when it becomes non-zero: what was drawn until then */
-    sked_progress_fn progress;         /* may be NULL */
-    void *progress_data;
-    bool prior; /* draw for machines with transfers of up to 4 mean durations too: candidates for a target
-                   whose transfers are not known. Equal devices without transfer cost */
-    const char *backend; /* as in sked_run_options */
-    bool together;       /* every rank makes this call: draws are split, rank 0 gets them all; the others get
-                            none */
-} sked_sample_options;
-SKED_API void sked_sample_options_init_sized(sked_sample_options *opt, size_t size);
-SKED_INIT_INPUT(sked_sample_options) /* 1000 draws at temperature 0 */
-typedef struct sked_samples {
+    double makespan;      /* latest finish */
+    double speedup;       /* work on the best single device / makespan; 1 for an empty schedule */
+    double idle;          /* share of device time without work before the makespan; 0 without devices */
+    double resource;      /* sum over resources of the peak weighted load; no demands: one pool, demand 1 */
+    double peak_memory;   /* of values held at a time, copies on other devices included (docs/metrics.md) */
+    double communication; /* steps spanned by edges with bytes > 0 */
+    double transfer;      /* time added by edges between devices */
+    double value;         /* of p's objective */
+} sked_metrics;
+SKED_INIT_OUTPUT(sked_metrics)
+/* O((ops + edges) log ops). */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
+                                                           sked_metrics *out, sked_error *err);
+/* Peak memory of values on each device, copies included: peak[devices]. O((ops + edges) log ops). */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_problem *p,
+                                                                 const sked_schedule *s, double *peak,
+                                                                 sked_error *err);
+/*
+ * Lower bound of p's objective over all valid schedules (critical path, area with heads and tails per
+ * resource and device set, ResMII/RecMII). `why` (may be NULL) gets the name of the bound that decides.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_problem_bound(const sked_problem *p, double *bound,
+                                                        const char **why, sked_error *err);
+/* Mean over pairs of schedules: GED in percent, d_inv, d_sen (docs/metrics.md). O(k^2 ops). */
+typedef struct sked_diversity {
     size_t size;
-    int32_t count;
-    sked_schedule **schedule; /* all valid */
-    double *log_prob;         /* of the trajectory drawn (before any improvement), on labelled devices */
-    double *makespan;
-    double log_z;        /* mean zeta: estimate of log Z at the temperature of the first draws */
-    double spread;       /* standard deviation of zeta; 0 for a perfect sampler */
-    double *temperature; /* at which each was drawn */
-} sked_samples;
-SKED_INIT_OUTPUT(sked_samples)
-/*
- * p: devices with or without transfers, equal or not, objective makespan; pools, loops, memory limits and
- * devices without a link are UNSUPPORTED. opt may be NULL. Repeats are found up to the names of equal
- * devices. Same seed: the same schedules on any number of threads.
- */
-SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p,
-                                                         const sked_sample_options *opt, sked_samples *out,
-                                                         sked_error *err);
-SKED_API void sked_samples_clear(sked_samples *s);
-/*
- * One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature (of the
- * samples, or the one given where they have none), and its distances ged, d_inv, d_sen to the best of them
- * (docs/formats/schedule.md).
- */
-SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,
-                                                        double temperature, const char *path,
-                                                        sked_error *err);
+    double ged, d_inv, d_sen;
+} sked_diversity;
+SKED_INIT_OUTPUT(sked_diversity)
+/* Of `count` schedules of p. */
+SKED_API SKED_MUST_CHECK sked_status sked_schedules_diversity(const sked_problem *p,
+                                                              const sked_schedule *const *s, int32_t count,
+                                                              sked_diversity *out, sked_error *err);
 
-/* What training says after an update, and at times after a look at graphs it does not train on. */
-typedef struct sked_train_progress {
-    int64_t step;
-    double loss, log_z, norm, rate; /* of the update; norm: of the gradient */
+/* ------------------------------------------------------------------ reports */
+
+typedef struct sked_report_info {
+    const char *name;      /* "svg" */
+    const char *extension; /* ".svg"; the longest match decides (".trace.json" before ".json") */
+    const char *summary;
+} sked_report_info;
+SKED_API int sked_report_count(void);
+SKED_API const sked_report_info *sked_report_at(int i);
+
+/* What a report says beside the schedule itself. */
+typedef struct sked_report_data {
+    size_t size;
+    const sked_problem *problem;
+    const sked_schedule *schedule;
+    const char *method;
+    double lower_bound; /* NAN: unknown */
+    bool optimal;
     double seconds;
-    int32_t ops;                            /* of the update's graph */
-    double temperature;                     /* of the update */
-    bool validated;                         /* what follows is filled in */
-    double top1, top100, mean, ged, spread; /* speedups, diversity of the top 100, spread of zeta */
-    double list, brkga;                     /* speedups of these methods on the same graphs */
-    double speedup; /* always there: mean of the trajectories that the update drew from the policy */
-} sked_train_progress;
-/* Hears what training says; p ends with the call. */
-typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);
+    uint64_t seed;
+    const struct sked_robust_result *robust; /* what the schedule is the winner of, or NULL */
+    const struct sked_sweep_result *sweep; /* the curve whose knee the schedule is, or NULL; HTML shows it */
+    sked_curve_point *const *curve; /* [n_curve] of the run that found the schedule (sked_result), or NULL */
+    int32_t n_curve;
+    bool validated; /* the schedule is as a result, a report before or sked_schedule_validate left it */
+} sked_report_data;
+SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
+SKED_INIT_INPUT(sked_report_data)
+/* Validates first, unless data says that it was; writes under a temporary name and renames. path "-" with
+ * format: stdout. */
+SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
+                                                       const char *format, sked_error *err);
+
+/* Writes several schedules, one JSON object a line (.jsonl), all validated first. */
+SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
+                                                          const sked_schedule *const *s, int32_t count,
+                                                          const char *path, sked_error *err);
 
 /*
- * graphs: items joined by commas, each a file, a folder (every file in it that reads as a graph), or
- * FAMILY:LEAST-MOST (a fresh generated graph of that many ops for every update).
+ * Writes a file as the library writes all of its files: to a temporary file in the same folder, then renamed,
+ * so that the file is there complete or as it was. The mode of an existing file stays, as does a symbolic
+ * link at path: what it points to is replaced. Pipes and devices are written in place; "-" is standard
+ * output. Models and schedules are synced to disk as well.
  */
-typedef struct sked_train_options {
+SKED_API SKED_MUST_CHECK sked_status sked_file_write(const char *path, const void *data, size_t size,
+                                                     sked_error *err);
+/* Whether path could be written now; changes nothing. IO where not. */
+SKED_API SKED_MUST_CHECK sked_status sked_file_check(const char *path, sked_error *err);
+
+/* ------------------------------------------------------------------ sweeps */
+
+/* Parameter, its name, what it trades against the objective. */
+#define SKED_SWEEP_LIST(X)             \
+    X(HORIZON, "horizon", "makespan")  \
+    X(II, "ii", "ii")                  \
+    X(ALPHA, "alpha", "communication") \
+    X(MEMORY_LIMIT, "memory-limit", "memory-limit")
+typedef enum sked_sweep_parameter {
+#define SKED_X(name, text, axis) SKED_SWEEP_##name,
+    SKED_SWEEP_LIST(SKED_X)
+#undef SKED_X
+} sked_sweep_parameter;
+/* Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. */
+SKED_API void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p);
+
+typedef struct sked_sweep_options {
     size_t size;
-    const char *graphs;
-    int32_t devices;
-    int64_t steps;  /* updates in all, those of a resumed model counted; 0: no limit */
-    double minutes; /* INFINITY: no limit */
-    uint64_t seed;
-    int threads;
-    const char *const *settings; /* "batch=100", ...: docs/training.md */
-    int n_settings;
-    const char *resume; /* model to go on with, or NULL */
-    const char *output; /* written at every validation and at the end; NULL: nowhere */
-    const volatile sig_atomic_t *stop;
-    sked_train_fn progress; /* after every update; may be NULL */
-    void *progress_data;
-    const char *backend; /* as in sked_run_options */
-    bool together;       /* every rank makes this call: the graphs of an update are split; all get the model,
-                            rank 0 writes and tells */
-} sked_train_options;
-SKED_API void sked_train_options_init_sized(sked_train_options *opt, size_t size);
-SKED_INIT_INPUT(sked_train_options)
+    sked_sweep_parameter parameter;
+    const double *values; /* each >= 0; a schedule is the warm start of the next value's, except for ii */
+    int32_t n_values;
+} sked_sweep_options;
+SKED_API void sked_sweep_options_init_sized(sked_sweep_options *opt, size_t size);
+SKED_INIT_INPUT(sked_sweep_options)
+
+typedef struct sked_sweep_point {
+    double at;               /* the parameter */
+    bool found;              /* false: no schedule, and reason says why */
+    bool pareto;             /* no other point is better on one side and as good on the other */
+    double x, y;             /* the two sides of the trade-off, less is better */
+    sked_schedule *schedule; /* of points on the Pareto front, else NULL */
+    char method[64];         /* that made it */
+    double value, lower_bound;
+    bool optimal;
+    double makespan, peak_memory, resource, communication;
+    double ii; /* 0: not pipelined */
+    double seconds;
+    char reason[200];
+} sked_sweep_point;
+
+typedef struct sked_sweep_result {
+    size_t size;
+    const char *parameter, *x, *y; /* names; the library's */
+    sked_sweep_point **point;      /* [count] in the order of the values; fewer after a stop */
+    int32_t count;
+    int32_t knee; /* the point nearest to the best of both sides at once; -1: no point has a schedule */
+} sked_sweep_result;
+SKED_INIT_OUTPUT(sked_sweep_result)
+SKED_API void sked_sweep_result_clear(sked_sweep_result *r);
+
 /*
- * Trains and hands the model over. Stopping (limit, signal) is a normal end. Same options and seed: the same
- * model, and stopping and resuming gives the same bits as going through.
+ * Runs a method on one problem at several values of a parameter. run: as for sked_method_run, for each value;
+ * may be NULL; candidates are not for sweeps (ARGUMENT). A value without a schedule is a result
+ * too; any other failure ends the sweep.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_train(const sked_train_options *opt, sked_sampler **out,
-                                                sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_sweep(const char *method, const sked_problem *p,
+                                                const sked_sweep_options *opt, const sked_run_options *run,
+                                                sked_sweep_result *out, sked_error *err);
 
 /* ------------------------------------------------------------------ targets */
 
@@ -1096,102 +869,323 @@ SKED_API SKED_MUST_CHECK sked_status sked_robust(const sked_problem *p, const ch
                                                  const sked_robust_options *opt, sked_robust_result *out,
                                                  sked_error *err);
 
-/* ------------------------------------------------------------------ sweeps */
-
-/* Parameter, its name, what it trades against the objective. */
-#define SKED_SWEEP_LIST(X)             \
-    X(HORIZON, "horizon", "makespan")  \
-    X(II, "ii", "ii")                  \
-    X(ALPHA, "alpha", "communication") \
-    X(MEMORY_LIMIT, "memory-limit", "memory-limit")
-typedef enum sked_sweep_parameter {
-#define SKED_X(name, text, axis) SKED_SWEEP_##name,
-    SKED_SWEEP_LIST(SKED_X)
-#undef SKED_X
-} sked_sweep_parameter;
-/* Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. */
-SKED_API void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p);
-
-typedef struct sked_sweep_options {
-    size_t size;
-    sked_sweep_parameter parameter;
-    const double *values; /* each >= 0; a schedule is the warm start of the next value's, except for ii */
-    int32_t n_values;
-} sked_sweep_options;
-SKED_API void sked_sweep_options_init_sized(sked_sweep_options *opt, size_t size);
-SKED_INIT_INPUT(sked_sweep_options)
-
-typedef struct sked_sweep_point {
-    double at;               /* the parameter */
-    bool found;              /* false: no schedule, and reason says why */
-    bool pareto;             /* no other point is better on one side and as good on the other */
-    double x, y;             /* the two sides of the trade-off, less is better */
-    sked_schedule *schedule; /* of points on the Pareto front, else NULL */
-    char method[64];         /* that made it */
-    double value, lower_bound;
-    bool optimal;
-    double makespan, peak_memory, resource, communication;
-    double ii; /* 0: not pipelined */
-    double seconds;
-    char reason[200];
-} sked_sweep_point;
-
-typedef struct sked_sweep_result {
-    size_t size;
-    const char *parameter, *x, *y; /* names; the library's */
-    sked_sweep_point **point;      /* [count] in the order of the values; fewer after a stop */
-    int32_t count;
-    int32_t knee; /* the point nearest to the best of both sides at once; -1: no point has a schedule */
-} sked_sweep_result;
-SKED_INIT_OUTPUT(sked_sweep_result)
-SKED_API void sked_sweep_result_clear(sked_sweep_result *r);
+/* ------------------------------------------------------------------ learned models: sampling and training */
 
 /*
- * Runs a method on one problem at several values of a parameter. run: as for sked_method_run, for each value;
- * may be NULL; candidates are not for sweeps (ARGUMENT). A value without a schedule is a result
- * too; any other failure ends the sweep.
+ * A policy that samples schedules (docs/methods/gflownet.md). Read-only once made: threads may share it.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_sweep(const char *method, const sked_problem *p,
-                                                const sked_sweep_options *opt, const sked_run_options *run,
-                                                sked_sweep_result *out, sked_error *err);
+typedef struct sked_sampler sked_sampler;
+/* path NULL: the model that comes with sked. IO, FORMAT (not a model of ours, or damaged). */
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err);
+/* Written under a temporary name and renamed. optimiser: with what training needs to go on. */
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_write(const sked_sampler *m, const char *path,
+                                                        bool optimiser, sked_error *err);
+SKED_API void sked_sampler_destroy(sked_sampler *m);
+/* Weights of the network. */
+SKED_API int64_t sked_sampler_parameter_count(const sked_sampler *m);
+SKED_API int64_t sked_sampler_steps(const sked_sampler *m); /* updates it has seen */
 
-/* ------------------------------------------------------------------ reports */
-
-typedef struct sked_report_info {
-    const char *name;      /* "svg" */
-    const char *extension; /* ".svg"; the longest match decides (".trace.json" before ".json") */
-    const char *summary;
-} sked_report_info;
-SKED_API int sked_report_count(void);
-SKED_API const sked_report_info *sked_report_at(int i);
-
-/* What a report says beside the schedule itself. */
-typedef struct sked_report_data {
+typedef struct sked_sample_options {
     size_t size;
-    const sked_problem *problem;
-    const sked_schedule *schedule;
-    const char *method;
-    double lower_bound; /* NAN: unknown */
-    bool optimal;
-    double seconds;
+    int32_t count;      /* draws */
+    double temperature; /* small is greedy, large is diverse; 0: several that follow the problem's size */
+    bool raw;           /* every draw in the order it was made; false: best first and without repeats */
+    bool greedy;        /* one schedule, the likeliest action at every step */
+    bool local;      /* devices reassigned for the starts drawn, so that data stays near, and those of about
+                        one makespan ranked by what transfers would cost them. Not with raw */
+    int64_t improve; /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
-    const sked_robust_result *robust; /* what the schedule is the winner of, or NULL */
-    const sked_sweep_result *sweep;   /* the curve whose knee the schedule is, or NULL; HTML shows it */
-    sked_curve_point *const *curve; /* [n_curve] of the run that found the schedule (sked_result), or NULL */
-    int32_t n_curve;
-    bool validated; /* the schedule is as a result, a report before or sked_schedule_validate left it */
-} sked_report_data;
-SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
-SKED_INIT_INPUT(sked_report_data)
-/* Validates first, unless data says that it was; writes under a temporary name and renames. path "-" with
- * format: stdout. */
-SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
-                                                       const char *format, sked_error *err);
+    int threads;
+    double time_limit;                 /* seconds of drawing, heard inside a draw; INFINITY: none */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: what was drawn until then */
+    sked_progress_fn progress;         /* may be NULL */
+    void *progress_data;
+    bool prior; /* draw for machines with transfers of up to 4 mean durations too: candidates for a target
+                   whose transfers are not known. Equal devices without transfer cost */
+    const char *backend; /* as in sked_run_options */
+    bool together;       /* every rank makes this call: draws are split, rank 0 gets them all; the others get
+                            none */
+} sked_sample_options;
+SKED_API void sked_sample_options_init_sized(sked_sample_options *opt, size_t size);
+SKED_INIT_INPUT(sked_sample_options) /* 1000 draws at temperature 0 */
+typedef struct sked_samples {
+    size_t size;
+    int32_t count;
+    sked_schedule **schedule; /* all valid */
+    double *log_prob;         /* of the trajectory drawn (before any improvement), on labelled devices */
+    double *makespan;
+    double log_z;        /* mean zeta: estimate of log Z at the temperature of the first draws */
+    double spread;       /* standard deviation of zeta; 0 for a perfect sampler */
+    double *temperature; /* at which each was drawn */
+} sked_samples;
+SKED_INIT_OUTPUT(sked_samples)
+/*
+ * p: devices with or without transfers, equal or not, objective makespan; pools, loops, memory limits and
+ * devices without a link are UNSUPPORTED. opt may be NULL. Repeats are found up to the names of equal
+ * devices. Same seed: the same schedules on any number of threads.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p,
+                                                         const sked_sample_options *opt, sked_samples *out,
+                                                         sked_error *err);
+SKED_API void sked_samples_clear(sked_samples *s);
+/*
+ * One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature (of the
+ * samples, or the one given where they have none), and its distances ged, d_inv, d_sen to the best of them
+ * (docs/formats/schedule.md).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,
+                                                        double temperature, const char *path,
+                                                        sked_error *err);
 
-/* Writes several schedules, one JSON object a line (.jsonl), all validated first. */
-SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
-                                                          const sked_schedule *const *s, int32_t count,
-                                                          const char *path, sked_error *err);
+/* What training says after an update, and at times after a look at graphs it does not train on. */
+typedef struct sked_train_progress {
+    int64_t step;
+    double loss, log_z, norm, rate; /* of the update; norm: of the gradient */
+    double seconds;
+    int32_t ops;                            /* of the update's graph */
+    double temperature;                     /* of the update */
+    bool validated;                         /* what follows is filled in */
+    double top1, top100, mean, ged, spread; /* speedups, diversity of the top 100, spread of zeta */
+    double list, brkga;                     /* speedups of these methods on the same graphs */
+    double speedup; /* always there: mean of the trajectories that the update drew from the policy */
+} sked_train_progress;
+/* Hears what training says; p ends with the call. */
+typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);
+
+/*
+ * graphs: items joined by commas, each a file, a folder (every file in it that reads as a graph), or
+ * FAMILY:LEAST-MOST (a fresh generated graph of that many ops for every update).
+ */
+typedef struct sked_train_options {
+    size_t size;
+    const char *graphs;
+    int32_t devices;
+    int64_t steps;  /* updates in all, those of a resumed model counted; 0: no limit */
+    double minutes; /* INFINITY: no limit */
+    uint64_t seed;
+    int threads;
+    const char *const *settings; /* "batch=100", ...: docs/training.md */
+    int n_settings;
+    const char *resume; /* model to go on with, or NULL */
+    const char *output; /* written at every validation and at the end; NULL: nowhere */
+    const volatile sig_atomic_t *stop;
+    sked_train_fn progress; /* after every update; may be NULL */
+    void *progress_data;
+    const char *backend; /* as in sked_run_options */
+    bool together;       /* every rank makes this call: the graphs of an update are split; all get the model,
+                            rank 0 writes and tells */
+} sked_train_options;
+SKED_API void sked_train_options_init_sized(sked_train_options *opt, size_t size);
+SKED_INIT_INPUT(sked_train_options)
+/*
+ * Trains and hands the model over. Stopping (limit, signal) is a normal end. Same options and seed: the same
+ * model, and stopping and resuming gives the same bits as going through.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_train(const sked_train_options *opt, sked_sampler **out,
+                                                sked_error *err);
+
+/* ------------------------------------------------------------------ building graphs */
+
+/* A graph in the making; of one thread at a time. */
+typedef struct sked_builder sked_builder;
+
+/* Builds a graph op by op. A builder that has failed stays failed and finish repeats the cause. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_create(sked_builder **out, sked_error *err);
+SKED_API void sked_builder_destroy(sked_builder *b);
+/* Names the graph; "" until set. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_name(sked_builder *b, const char *name,
+                                                           sked_error *err);
+/* capacity: >= 0, or INFINITY for unlimited. Names are unique. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_resource(sked_builder *b, const char *name,
+                                                               double capacity, int32_t *id, sked_error *err);
+/* name NULL: the op's index is its name. type NULL: untyped. memory 0, weight 1 until set. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *type,
+                                                         double duration, int32_t *id, sked_error *err);
+/* Size of the value that the op makes: >= 0. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_memory(sked_builder *b, int32_t op, double memory,
+                                                             sked_error *err);
+/* Weight of its load in the objective `resource`: >= 0. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, int32_t op, double weight,
+                                                             sked_error *err);
+/* Its value stays in memory to the end of the schedule: a result, a weight. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep,
+                                                           sked_error *err);
+/*
+ * Time of the op on one device or on all devices of a type, by that name; INFINITY: it cannot run there. Each
+ * name once. op must be the last op added.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_duration(sked_builder *b, int32_t op,
+                                                               const char *device, double duration,
+                                                               sked_error *err);
+/* Amounts for the same (op, resource) may be given once. op must be the last op added. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resource,
+                                                             double amount, sked_error *err);
+/* Ops may be added after edges that name them (forward references): ids are checked in finish. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_edge(sked_builder *b, const sked_edge *edge,
+                                                           sked_error *err);
+/* Index of a named op, or -1. Expected O(1). */
+SKED_API int32_t sked_builder_find_op(sked_builder *b, const char *name);
+/* Index of a named resource, or -1. */
+SKED_API int32_t sked_builder_find_resource(sked_builder *b, const char *name);
+/* Ops added so far: the id of the next one. */
+SKED_API int32_t sked_builder_op_count(const sked_builder *b);
+/* Edges added so far. */
+SKED_API int64_t sked_builder_edge_count(const sked_builder *b);
+/*
+ * Checks the whole graph (unique names, edge ends, no cycle of distance 0) and hands it over; the
+ * builder is empty afterwards and still has to be destroyed. O(ops + edges).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err);
+
+/* The numbers that ops or edges carry, as formats name them: one list, which grows. */
+typedef enum sked_attribute_kind {
+    SKED_ATTRIBUTE_AMOUNT, /* finite, 0 or more */
+    SKED_ATTRIBUTE_REAL,   /* finite */
+    SKED_ATTRIBUTE_COUNT,  /* a whole number from 0 to INT32_MAX */
+    SKED_ATTRIBUTE_FLAG    /* 0 or 1 */
+} sked_attribute_kind;
+typedef struct sked_attribute_info {
+    const char *name;    /* "memory" */
+    const char *meaning; /* one line */
+    bool of_edges;       /* false: of ops */
+    sked_attribute_kind kind;
+    double preset; /* of those that say nothing; NAN: as the meaning says */
+} sked_attribute_info;
+SKED_API int sked_attribute_count(void);
+SKED_API const sked_attribute_info *sked_attribute_at(int i);
+SKED_API const sked_attribute_info *sked_attribute_find(const char *name);
+/*
+ * Sets it for an op, or for an edge in the order in which edges were added. sked_builder_set_memory and its
+ * like are this call for one attribute.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_attribute(sked_builder *b,
+                                                                const sked_attribute_info *attribute,
+                                                                int64_t i, double value, sked_error *err);
+/* That of all ops into value[ops], or of all edges into value[edges]; SKED_LAG_DEFAULT for a lag that
+ * follows. */
+SKED_API void sked_graph_attribute(const sked_graph *g, const sked_attribute_info *attribute, double *value);
+
+/* A graph as columns, for programs that hold arrays. All may be NULL but duration, and from and to. */
+typedef struct sked_columns {
+    size_t size;
+    int32_t ops;
+    const char *const *name;       /* [ops], entries may be NULL: as in sked_builder_add_op */
+    const char *const *type;       /* [ops] likewise */
+    const double *duration;        /* [ops] */
+    const double *memory, *weight; /* [ops]; NULL: 0 and 1 */
+    const uint8_t *keep;           /* [ops] 1: the value stays to the end; NULL: none does */
+    int64_t edges;
+    const int32_t *from, *to; /* [edges] */
+    const double *lag;        /* [edges], entries may be SKED_LAG_DEFAULT; NULL: all are */
+    const uint8_t *lag_given; /* [edges] 0: SKED_LAG_DEFAULT, whatever stands in lag; NULL: as lag says */
+    const double *bytes;      /* [edges]; NULL: 0 */
+    const int32_t *distance;  /* [edges]; NULL: 0 */
+} sked_columns;
+SKED_INIT_OUTPUT(sked_columns)
+/* Adds the ops after those the builder has, then the edges: sked_builder_add_op and _add_edge for each. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_columns(sked_builder *b, const sked_columns *columns,
+                                                              sked_error *err);
+/*
+ * The graph's own arrays, which live as long as it does: edges as sked_graph_edge numbers them, with their
+ * lag as a number. A builder takes them as they are. Names and types are NULL: sked_graph_op_name and
+ * _op_type have them. O(1).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_columns(const sked_graph *g, sked_columns *out,
+                                                        sked_error *err);
+
+/* ------------------------------------------------------------------ generators */
+
+typedef struct sked_family_info {
+    const char *name;           /* "erdos-renyi" */
+    const char *summary;        /* one line */
+    const sked_option *options; /* its parameters, given as "name=value" in settings */
+    int n_options;
+    const char *duration; /* default distribution; NULL: by op type */
+} sked_family_info;
+SKED_API int sked_family_count(void);
+SKED_API const sked_family_info *sked_family_at(int i);
+
+/* What a column of a generated graph is drawn from, written "name:ARGUMENTS". */
+typedef struct sked_distribution_info {
+    const char *name;      /* "uniform" */
+    const char *arguments; /* "LO,HI"; "" where it takes none */
+    const char *summary;   /* one line */
+} sked_distribution_info;
+SKED_API int sked_distribution_count(void);
+SKED_API const sked_distribution_info *sked_distribution_at(int i);
+
+/*
+ * nodes: ops of the graph; families that exist only in certain sizes (fft, cholesky, lu) give the largest
+ * instance with at most that many. Same options and seed: the same graph on every machine. Each column has
+ * random numbers of its own: another duration does not change the edges.
+ */
+typedef struct sked_generate_options {
+    size_t size;
+    int32_t nodes; /* preset 100 */
+    uint64_t seed;
+    const char *duration; /* distribution "uniform:1,10", "const:1", ... NULL: family's default */
+    const char *bytes, *memory, *weight;
+    const char *demand;          /* "RES:capacity:distribution[;...]"; NULL: family's default */
+    const char *const *settings; /* "key=value" family parameters (p=0.1, width=0.3) */
+    int n_settings;
+    const char *like; /* "paper": those not given as in docs/generators.md; NULL: family's defaults */
+} sked_generate_options;
+SKED_API void sked_generate_options_init_sized(sked_generate_options *opt, size_t size);
+SKED_INIT_INPUT(sked_generate_options)
+/* A random graph of a family. ARGUMENT: no such family, setting or distribution, with the nearest name. */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_generate(const char *family, const sked_generate_options *opt,
+                                                         sked_graph **out, sked_error *err);
+
+/* Loop-carried edges to add to a graph. */
+typedef struct sked_back_edges {
+    size_t size;
+    int64_t count;
+    int32_t distance; /* of each: 1 to this, drawn evenly; preset 1 */
+    int32_t span;     /* each goes back over 1 to this many edges, drawn evenly; preset 16 */
+    uint64_t seed;
+} sked_back_edges;
+SKED_API void sked_back_edges_init_sized(sked_back_edges *draw, size_t size);
+SKED_INIT_INPUT(sked_back_edges)
+/*
+ * A copy of the graph as a loop body: each new edge leads from an op, drawn evenly, back along the longest
+ * path that leads to it (to itself where it reads nothing), with the op's duration as lag. So no recurrence
+ * takes longer than `span` lags and a duration. O(ops + edges + count * span * in-degree). ARGUMENT where a
+ * number is out of range.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_looped(const sked_graph *g, const sked_back_edges *draw,
+                                                       sked_graph **out, sked_error *err);
+
+/* ------------------------------------------------------------------ models for other solvers */
+
+/*
+ * Writes the whole problem as a model for other solvers: "lp", "mps" (linear, by time steps) or "minizinc".
+ * format NULL: by extension (.lp, .mps, .mzn). path "-": standard output. UNSUPPORTED: times that are not
+ * whole numbers, a pipelined problem without an interval, models of more than five million columns.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_problem_export(const sked_problem *p, const char *path,
+                                                         const char *format, sked_error *err);
+/* Would sked_problem_export know this format (or, with format NULL, this path's extension)? */
+SKED_API bool sked_problem_exports(const char *path, const char *format);
+
+/* ------------------------------------------------------------------ simulator */
+
+/*
+ * The proxy: start times from device orders. A simulator holds all working memory for one problem;
+ * run allocates nothing. Not thread-safe: one per thread.
+ */
+typedef struct sked_simulator sked_simulator;
+/* The graph and the machine of p must outlive it. */
+SKED_API SKED_MUST_CHECK sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out,
+                                                           sked_error *err);
+SKED_API void sked_simulator_destroy(sked_simulator *sim);
+/*
+ * For each of `count` schedules b: device[b*ops + i] and order[b*ops + k], where order lists all ops so
+ * that those of one device stand in the order they run on it and (with the graph's edges) no cycle
+ * arises; a topological order always qualifies. makespan[b] gets the result, INFINITY where order and
+ * graph contradict. start may be NULL, else start[b*ops + i]. transfers: count transfer costs or not.
+ */
+SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *device,
+                                 const int32_t *order, bool transfers, double *makespan, double *start);
 
 /* ------------------------------------------------------------------ several processes */
 
@@ -1267,6 +1261,25 @@ enum { SKED_ESCAPE_SIZE = 16 };
  * 0 at the end. json: as inside a JSON string, where bytes that are no UTF-8 become U+FFFD.
  */
 SKED_API int sked_escape_next(const char **text, bool json, char out[SKED_ESCAPE_SIZE]);
+
+/* ------------------------------------------------------------------ version */
+
+/* The version: these three numbers are its only place (the build reads them here). */
+#define SKED_VERSION_MAJOR 0
+#define SKED_VERSION_MINOR 1
+#define SKED_VERSION_PATCH 0
+#define SKED_STRINGIFY_(x) #x
+#define SKED_STRINGIFY(x)  SKED_STRINGIFY_(x)
+#define SKED_VERSION                   \
+    SKED_STRINGIFY(SKED_VERSION_MAJOR) \
+    "." SKED_STRINGIFY(SKED_VERSION_MINOR) "." SKED_STRINGIFY(SKED_VERSION_PATCH)
+/* One number to compare: 10203 is 1.2.3. */
+#define SKED_VERSION_NUMBER (SKED_VERSION_MAJOR * 10000 + SKED_VERSION_MINOR * 100 + SKED_VERSION_PATCH)
+
+/* Version of the library that is linked; the macros are those of the header. */
+SKED_API const char *sked_version(void);
+/* The same as one number, as SKED_VERSION_NUMBER. */
+SKED_API int sked_version_number(void);
 
 #ifdef __cplusplus
 }
