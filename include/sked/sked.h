@@ -737,8 +737,9 @@ SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
 SKED_INIT_INPUT(sked_run_options)
 
 /*
- * What ran inside a run: a method, or one technique of it. Beside them "lower" and "realise": the steps taken from
- * the problem as asked to the one that methods solve, and what judges and measures every schedule offered.
+ * What ran inside a run: a method, or one technique of it. Beside them "lower" and "realise": the steps taken
+ * from the problem as asked to the one that methods solve, and what judges and measures every schedule
+ * offered.
  */
 typedef struct sked_statistic {
     const char *method;
