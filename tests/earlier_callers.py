@@ -139,8 +139,8 @@ static void problem(const sked_problem *p, sked_result *r)
     sked_metrics m;
     sked_diversity d;
     char name[40];
-    printf("devices %d %s, times %g %g %g, transfer %g\n", (int)sked_problem_device_count(p),
-           sked_problem_device_name(p, 1, name, sizeof name), sked_problem_duration(p, 0, 1),
+    printf("device %s, times %g %g %g, transfer %g\n", sked_problem_device_name(p, 1, name, sizeof name),
+           sked_problem_duration(p, 0, 1),
            sked_problem_duration(p, 4, 0), sked_problem_duration(p, 4, 1), sked_problem_transfer(p, 1, 0, 1));
     sked_run_options_init(&run);
     run.time_limit = 60;

@@ -186,6 +186,7 @@ def files_are_written_in_one_place(tree):
 LOWERING = {
     "sked_i_lower": {
         "src/method/method.c",  # the driver, once a run
+        "src/method/inner.c",  # a method on another problem than the run's
         "src/method/memory_limits.c",  # advice beside a refusal: the driver has not lowered yet
         "src/method/gflownet/api.c",  # samples are drawn without a run
         "src/form/export.c",  # the model that is written is that of the solved problem
@@ -204,13 +205,12 @@ LOWERING = {
         "src/schedule/metrics.c",  # public questions about one schedule
         "src/schedule/profile.c",
         "src/schedule/schedule_json.c",
-        "src/schedule/simulator.c",
+        "src/schedule/replay.c",  # the reference for times, of targets and tests
         "src/dist/best.c",
         "src/report/view.c",
-        "src/target/replay.c",  # a target's own machine
-        "src/target/transfer.c",
+        "src/target/transfer.c",  # a target's own machine
         "src/robust/model.c",  # the machine that is guessed
-        "src/method/gflownet/instance.c",  # an instance by itself
+        "src/engine/environment/instance.c",  # an instance by itself
     },
 }
 DEFINED = {"sked_i_lower": "problem/lower", "sked_i_lower_profile": "problem/lower", "sked_i_realise": "schedule/realise",

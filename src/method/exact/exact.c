@@ -40,7 +40,7 @@ static bool memory_is_modelled(const sked_problem *p)
 /* A makespan that branch does not take. */
 static sked_status refuse_branch(const sked_problem *p, sked_error *err)
 {
-    if (sked_i_memory_may_bind(p))
+    if (sked_i_has_memory_limit(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves memory limits on one device or without devices, where times are "
                            "whole or have few decimals");

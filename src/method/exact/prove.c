@@ -45,7 +45,7 @@ static sked_status conclude(sked_i_run *run, sked_error *err)
     }
     return sked_i_fail(err, SKED_ERR_INFEASIBLE,
                        isfinite(p->horizon) ? "proved by exhaustive search: no schedule keeps the horizon %g"
-                       : p->machine != NULL || p->devices > 0 || sked_i_memory_may_bind(p)
+                       : p->machine != NULL || p->devices > 0 || sked_i_has_memory_limit(p)
                            ? "proved by exhaustive search: no schedule keeps all fixed decisions and limits"
                            : "proved by exhaustive search: no schedule keeps all fixed starts",
                        p->horizon);
