@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sked beside the schedulers of SAGA, and on request beside CP-SAT, on unequal devices.
+"""sked beside the schedulers of SAGA, and on request beside CP-SAT, on heterogeneous devices.
 
 Needs the Python package anrg-saga, with --cpsat also ortools. Where one is missing it is installed from PyPI into
 build/saga-venv; where that fails the script says "skipped" and exits 0. Every schedule of every side is checked here from
@@ -493,7 +493,7 @@ def write_all(args):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="Compares sked with the schedulers of SAGA on unequal devices.")
+    parser = argparse.ArgumentParser(description="Compares sked with the schedulers of SAGA on heterogeneous devices.")
     parser.add_argument("--sked", default=os.path.join(ROOT, "build", "sked"), help="the command (default build/sked)")
     parser.add_argument("--method", default="auto", help="of sked (default auto)")
     parser.add_argument("--time-limit", type=float, default=1, metavar="S", help="seconds of sked per instance (default 1)")

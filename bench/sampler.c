@@ -171,7 +171,7 @@ static sked_status free_set(const arguments *a, const sked_sampler *m, sked_erro
 /* ---------------------------------------------------------------- known machines */
 
 /* Two slow, one plain and one fast device. */
-static sked_status unequal_machine(double latency, double bandwidth, sked_machine **out, sked_error *err)
+static sked_status hetero_machine(double latency, double bandwidth, sked_machine **out, sked_error *err)
 {
     static const struct {
         const char *name, *type;
@@ -208,7 +208,7 @@ static void links_of(const sked_graph *g, double transfers, double *latency, dou
 }
 
 static sked_status known_graph(const arguments *a, const sked_sampler *m, const char *family, int32_t ops,
-                               uint64_t seed, double transfers, bool unequal, row *out, sked_error *err)
+                               uint64_t seed, double transfers, bool hetero, row *out, sked_error *err)
 {
     const sked_generate_options how = {
         .size = sizeof how, .nodes = ops, .seed = seed, .bytes = "lognormal:0,1"};
@@ -221,8 +221,8 @@ static sked_status known_graph(const arguments *a, const sked_sampler *m, const 
     sked_problem_init(&p, g);
     p.devices = DEVICES;
     links_of(g, transfers, &p.latency, &p.bandwidth);
-    if (unequal) {
-        st = unequal_machine(p.latency, p.bandwidth, &machine, err);
+    if (hetero) {
+        st = hetero_machine(p.latency, p.bandwidth, &machine, err);
         p.machine = machine;
         p.latency = 0;
         p.bandwidth = INFINITY;
@@ -235,7 +235,7 @@ static sked_status known_graph(const arguments *a, const sked_sampler *m, const 
 }
 
 static sked_status known_row(const arguments *a, const sked_sampler *m, int32_t ops, double transfers,
-                             bool unequal, row *all, sked_error *err)
+                             bool hetero, row *all, sked_error *err)
 {
     row sum = {0};
     char label[80];
@@ -243,7 +243,7 @@ static sked_status known_row(const arguments *a, const sked_sampler *m, int32_t 
         row r = {0};
         for (int k = 0; k < graphs_each(a); k++) {
             const sked_status st = known_graph(a, m, families[f], ops, FIRST_SEED + 100 + (uint64_t)k,
-                                               transfers, unequal, &r, err);
+                                               transfers, hetero, &r, err);
             if (st != SKED_OK)
                 return st;
         }
@@ -252,7 +252,8 @@ static sked_status known_row(const arguments *a, const sked_sampler *m, int32_t 
             print_row(label, &r, "heft");
         add_row(&sum, &r);
     }
-    snprintf(label, sizeof label, "%d ops, transfers %g%s", (int)ops, transfers, unequal ? ", unequal" : "");
+    snprintf(label, sizeof label, "%d ops, transfers %g%s", (int)ops, transfers,
+             hetero ? ", heterogeneous" : "");
     print_row(label, &sum, "heft");
     add_row(all, &sum);
     return SKED_OK;
@@ -264,14 +265,14 @@ static sked_status known_set(const arguments *a, const sked_sampler *m, sked_err
     const int sizes = a->quick ? 1 : 2;
     sked_status st = SKED_OK;
     print_head("known machine, 4 devices, best of 100 draws");
-    for (int unequal = 0; unequal < 2; unequal++) {
+    for (int hetero = 0; hetero < 2; hetero++) {
         row all = {0};
         for (int size = 0; size < sizes; size++)
             for (size_t i = 0; i < sizeof transfers / sizeof *transfers && st == SKED_OK; i++)
-                st = known_row(a, m, size == 0 ? 50 : 200, transfers[i], unequal != 0, &all, err);
+                st = known_row(a, m, size == 0 ? 50 : 200, transfers[i], hetero != 0, &all, err);
         if (st != SKED_OK)
             return st;
-        print_row(unequal ? "mean, unequal devices" : "mean, equal devices", &all, "heft");
+        print_row(hetero ? "mean, heterogeneous devices" : "mean, equal devices", &all, "heft");
     }
     putchar('\n');
     return SKED_OK;

@@ -119,7 +119,7 @@ static inline const char *check_schedule_again(const sked_problem *p, const sked
     sked_i_buffer text = {0};
     sked_schedule *again = NULL;
     const char *wrong = NULL;
-    if (sked_i_schedule_write(p, s, &text, NULL) != SKED_OK)
+    if (sked_i_native_schedule_write(p, s, &text, NULL) != SKED_OK)
         wrong = "the schedule reads but cannot be written";
     else if (sked_schedule_parse("input", text.data, (size_t)text.size, p, &again, NULL) != SKED_OK)
         wrong = "the schedule written does not read";
@@ -249,7 +249,7 @@ static inline const char *check_answer(const parser *p, const char *bytes, size_
     for (int32_t i = 0; *accepted && r.start != NULL && i < s->ops; i++)
         if (!(r.start[i] >= 0 && r.finish[i] >= r.start[i] && r.finish[i] < 1e100))
             wrong = "an op that runs at no time";
-    sked_i_trace_free(&r);
+    sked_i_answer_trace_free(&r);
     sked_schedule_destroy(s);
     sked_machine_destroy(m);
     sked_graph_destroy(g);
@@ -297,7 +297,7 @@ static inline const char *check_machine(const parser *p, const char *bytes, size
     if (m != NULL && wrong == NULL)
         wrong = check_profiled(m);
     if (m != NULL && wrong == NULL) {
-        sked_i_machine_format(m, &text);
+        sked_i_format_of_machines(m, &text);
         if (text.failed || sked_machine_parse("input", text.data, (size_t)text.size, &again, NULL) != SKED_OK)
             wrong = "the machine written does not read";
         else if (sked_machine_device_count(m) != sked_machine_device_count(again) ||
@@ -336,7 +336,7 @@ static inline const char *check_library(const parser *p, const char *bytes, size
 static inline const char *check_profile(const parser *p, const char *bytes, size_t size, bool *accepted)
 {
     (void)p;
-    return check_applied(sked_i_profile_parse, bytes, size, accepted);
+    return check_applied(sked_i_durations_parse_profile, bytes, size, accepted);
 }
 
 static inline const char *check_resource_model(const parser *p, const char *bytes, size_t size,

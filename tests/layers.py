@@ -198,7 +198,7 @@ LOWERING = {
         "src/target/target.c",
     },
     "sked_i_realise": {"src/method/driver.c"},
-    "sked_i_memory_may_bind": {"src/problem/problem.c", "src/problem/memory_limit.c"},  # before lowering: the check
+    "sked_i_lower_memory_may_bind": {"src/problem/problem.c", "src/problem/memory_limit.c"},  # before lowering: the check
     "sked_i_costs_make": {
         "src/problem/problem.c",  # the check, and the bound by itself: no run
         "src/problem/bounds.c",
@@ -214,7 +214,7 @@ LOWERING = {
     },
 }
 DEFINED = {"sked_i_lower": "problem/lower", "sked_i_lower_profile": "problem/lower", "sked_i_realise": "schedule/realise",
-           "sked_i_memory_may_bind": "problem/lower", "sked_i_costs_make": "problem/costs"}
+           "sked_i_lower_memory_may_bind": "problem/lower", "sked_i_costs_make": "problem/costs"}
 
 
 def problems_are_lowered_by_the_driver(tree):
@@ -286,7 +286,43 @@ def a_table_is_a_list(tree):
             yield path, 1, "a table.h is a list of members and nothing else"
 
 
-RULES = [rooms_go_one_way, methods_do_not_meet, the_driver_is_private, methods_do_not_start_over, the_library_uses_no_tool, tools_use_the_public_header,
+def base_names_do_not_repeat(tree):
+    """A file is found by its name alone. Lists (table.h) carry the name of what they are."""
+    seen = {}
+    for path in sorted(tree.files):
+        name = os.path.basename(path)
+        if path.startswith("src/") and name != "table.h" and seen.setdefault(name, path) != path:
+            yield path, 1, f"{seen[name]} has the same name"
+
+
+# A function that a header of src declares: what stands before the name on its line is a type.
+DECLARED = re.compile(r"^(?:SKED_MUST_CHECK |static inline |extern |const )*(?:struct )?[A-Za-z_]\w*[ *]+(?:const )?(sked_i_(\w+))\s*\(", re.M)
+
+
+def prefixes_name_the_room(tree):
+    """sked_i_sequence_try is in src/engine/sequence: where a file or folder of another room has the first word of a
+    function's name, and none on its own path has, a reader looks for it in the wrong place."""
+    functions, owners = [], {}
+    for path, text in tree.files.items():
+        if not (path.startswith("src/") and path.endswith(".h")):
+            continue
+        parts = path[4:-2].split("/")
+        room = "/".join(parts[:2]) if parts[0] in ("engine", "method") and len(parts) > 2 else parts[0]
+        clean = without_comments(text)
+        for match in DECLARED.finditer(clean):
+            name, first = match.group(2), match.group(2).split("_")[0]
+            home = any(name.startswith(part) or part.startswith(first) for part in parts)
+            line = clean.count("\n", 0, match.start(1)) + 1
+            functions.append((path, line, name, first, room, home))
+            if home:
+                owners.setdefault(first, {}).setdefault(room, path)
+    for path, line, name, first, room, home in functions:
+        others = [other for owner, other in owners.get(first, {}).items() if owner != room]
+        if not home and name != first and others:
+            yield path, line, f"sked_i_{name}: the prefix is that of {others[0]}"
+
+
+RULES = [rooms_go_one_way, base_names_do_not_repeat, prefixes_name_the_room, methods_do_not_meet, the_driver_is_private, methods_do_not_start_over, the_library_uses_no_tool, tools_use_the_public_header,
          the_validator_stands_alone, cuda_stays_in_its_folder, files_are_written_in_one_place,
          a_type_is_defined_once, a_table_is_a_list, problems_are_lowered_by_the_driver]
 
@@ -336,6 +372,9 @@ BAD = [
     (files_are_written_in_one_place, {"src/report/b.c": "int fd = open(path, O_WRONLY | O_CREAT, 0666);\n"}),
     (a_type_is_defined_once, {"src/graph/b.h": "typedef struct sked_i_a {\n    int y;\n} sked_i_a;\n"}),
     (a_type_is_defined_once, {"src/graph/b.h": "struct sked_i_shut {\n    int z;\n};\n"}),
+    (base_names_do_not_repeat, {"src/schedule/a.c": "int x;\n"}),
+    (prefixes_name_the_room, {"src/base/tabu.h": "int sked_i_tabu_open(void);\n", "src/engine/tabu.h": "int sked_i_tabu_run(void);\n",
+                              "src/form/form.h": "int\nsked_i_x(void);\nbool sked_i_tabu_close(int a);\n"}),
     (a_type_is_defined_once, {"src/graph/b.h": "typedef int sked_i_a;\n"}),
     (a_type_is_defined_once, {"src/graph/b.h": "typedef void (*sked_i_a)(int x);\n"}),
     (a_table_is_a_list, {"src/graph/table.h": "int x;\n"}),
@@ -345,7 +384,7 @@ BAD = [
     (a_table_is_a_list, {"src/graph/table.h": ""}),
     (problems_are_lowered_by_the_driver, {"src/method/one.c": "st = sked_i_lower(p, &x, err);\n"}),
     (problems_are_lowered_by_the_driver, {"src/engine/b.c": "SKED_TRY(sked_i_costs_make(p, &c, err));\n"}),
-    (problems_are_lowered_by_the_driver, {"src/method/two/b.c": "if (sked_i_memory_may_bind (p))\n"}),
+    (problems_are_lowered_by_the_driver, {"src/method/two/b.c": "if (sked_i_lower_memory_may_bind (p))\n"}),
     (problems_are_lowered_by_the_driver, {"src/report/b.c": "st = sked_i_realise(x, s, &r, err);\n"}),
     (problems_are_lowered_by_the_driver, {"src/form/b.c": "st = sked_i_lower_profile(p, &x, err);\n"}),
 ]

@@ -59,7 +59,7 @@ static inline double random_amount(sked_i_rng *rng, unsigned kind, int low, int 
     return whole - 0.5 * sked_i_rng_uniform(rng);
 }
 
-/* By name or by type of the devices random_unequal makes: d0 (type a), d1 (type b), d2 (type b). */
+/* By name or by type of the devices random_hetero makes: d0 (type a), d1 (type b), d2 (type b). */
 static inline void random_durations(sked_i_rng *rng, unsigned kind, sked_builder *b, int32_t op)
 {
     static const char *const on[] = {"d0", "d1", "d2", "a", "b", "absent"};
@@ -182,7 +182,7 @@ static inline void random_machine(sked_i_rng *rng, unsigned kind, random_problem
     }
 }
 
-static inline void random_unequal(sked_i_rng *rng, unsigned kind, random_problem *out)
+static inline void random_hetero(sked_i_rng *rng, unsigned kind, random_problem *out)
 {
     static const char *const names[] = {"d0", "d1", "d2"}, *const types[] = {"a", "b", "b"};
     static const char *const ends[] = {"d0", "d1", "d2", "a", "b"};
@@ -249,7 +249,7 @@ static inline void random_problem_make(uint64_t seed, unsigned kind, int low, in
     sked_builder_destroy(b);
     sked_problem_init(&out->problem, out->graph);
     if (kind & RANDOM_UNEQUAL)
-        random_unequal(&rng, kind, out);
+        random_hetero(&rng, kind, out);
     else
         random_machine(&rng, kind, out);
     random_limits(&rng, kind, out);

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/gpu.h"
+#include "method/gflownet/gflownet_gpu.h"
 
 #include <math.h>
 
@@ -114,7 +114,7 @@ static void make_fixture(const setting *s, fixture *f)
     OK(RN(policy_create)(f->instance, &f->layout, &RN(kernels_cpu), &f->policy, err));
     OK(RN(batch_create)(f->policy, s->batch, s->nodes < 100 ? 1 : s->batch, true, &f->batch, err));
     RN(policy_prepare)(f->policy, f->parameter, s->temperature);
-    OK(sked_i_gpu_problem_of(f->instance, &f->layout, s->temperature, &f->problem, err));
+    OK(sked_i_gflownet_gpu_problem_of(f->instance, &f->layout, s->temperature, &f->problem, err));
     f->op = room(cells, sizeof *f->op);
     f->device = room(cells, sizeof *f->device);
     f->log_forward = room(s->batch, sizeof(double));
@@ -155,8 +155,8 @@ static sked_i_gpu_model *open_model(const fixture *f)
 {
     sked_i_gpu_shape shape;
     sked_i_gpu_model *m = NULL;
-    OK(sked_i_gpu_check(&f->layout, err));
-    sked_i_gpu_shape_of(&f->layout, &shape);
+    OK(sked_i_gflownet_gpu_check(&f->layout, err));
+    sked_i_gflownet_gpu_shape_of(&f->layout, &shape);
     OK(policy()->create(&shape, &m, err));
     OK(policy()->put(m, f->single, NULL, NULL, err));
     return m;

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 #include "schedule/schedule.h"
 
 #include <errno.h>
@@ -698,7 +698,7 @@ static void every_method(void **state)
     sked_graph_destroy(g);
 }
 
-/* Three unequal devices. linked: every pair has a link; otherwise one has none. */
+/* Three heterogeneous devices. linked: every pair has a link; otherwise one has none. */
 static void make_machine(bool linked, sked_machine **out)
 {
     static const char *const name[] = {"a", "b", "c"};
@@ -792,7 +792,7 @@ static void profiles(void **state)
     sked_graph_destroy(g);
 }
 
-static void unequal_devices(void **state)
+static void hetero_devices(void **state)
 {
     (void)state;
     static const char *const heft[][2] = {{"rank=median", "device=lookahead"},
@@ -997,11 +997,11 @@ static void schedule_reader(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graphs),          cmocka_unit_test(problems),        cmocka_unit_test(methods),
-        cmocka_unit_test(every_method),    cmocka_unit_test(regions),         cmocka_unit_test(profiles),
-        cmocka_unit_test(unequal_devices), cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),
-        cmocka_unit_test(onnx_reader),     cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
-        cmocka_unit_test(loops),           cmocka_unit_test(targets),
+        cmocka_unit_test(graphs),         cmocka_unit_test(problems),        cmocka_unit_test(methods),
+        cmocka_unit_test(every_method),   cmocka_unit_test(regions),         cmocka_unit_test(profiles),
+        cmocka_unit_test(hetero_devices), cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),
+        cmocka_unit_test(onnx_reader),    cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
+        cmocka_unit_test(loops),          cmocka_unit_test(targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

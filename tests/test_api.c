@@ -62,6 +62,7 @@ static void lists(void **state)
     WALK(target);
     WALK(report);
     WALK(target_option);
+    WALK(train_option);
     for (int i = 0; i < sked_method_count(); i++)
         assert_ptr_equal(sked_method_find(sked_method_at(i)->name), sked_method_at(i));
     assert_null(sked_method_find("no such thing"));

@@ -1,8 +1,8 @@
 /*
  * The clause-learning kernel and what it stands on: restart sequence, activity heap; small models of bounds,
  * clauses, arcs, pools, alternatives and a plug-in against enumeration, with every learnt clause checked to
- * be implied; machines of one task at a time; work on unequal devices; the models of search and of loops on
- * it.
+ * be implied; machines of one task at a time; work on heterogeneous devices; the models of search and of
+ * loops on it.
  */
 #include "base/activity.h"
 #include "base/restart.h"
@@ -418,7 +418,7 @@ static void shared_clauses_are_implied(void **state)
     assert_true(shared > 20);
 }
 
-/* ------------------------------------------------------------------ work on unequal devices */
+/* ------------------------------------------------------------------ work on heterogeneous devices */
 
 enum {
     work_ops = 3,

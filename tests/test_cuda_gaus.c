@@ -4,7 +4,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "backend/backend.h"
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 #include "random_problem.h"
 
 /* ------------------------------------------------------------------ random problems, as a backend sees them

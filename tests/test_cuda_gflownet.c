@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/gpu.h"
+#include "method/gflownet/gflownet_gpu.h"
 
 #include <math.h>
 
@@ -68,7 +68,7 @@ static sked_machine *random_machine(sked_i_rng *r, int32_t devices)
     return m;
 }
 
-/* kind: 0 equal devices, 1 transfers, 2 unequal devices, 3 and ops that cannot run everywhere. */
+/* kind: 0 equal devices, 1 transfers, 2 heterogeneous devices, 3 and ops that cannot run everywhere. */
 static test_case make_case(sked_i_rng *r, int32_t n, uint64_t edges, int32_t devices, int kind)
 {
     test_case c = {.graph = random_graph(r, n, edges, kind == 3)};
@@ -122,7 +122,7 @@ static test_model make_model(const sked_i_sizes *sizes, uint64_t seed)
         t.m->parameter[i] += (float)(0.1 * sked_i_rng_normal(&r));
         t.parameter[i] = t.m->parameter[i];
     }
-    sked_i_gpu_shape_of(&t.m->layout, &shape);
+    sked_i_gflownet_gpu_shape_of(&t.m->layout, &shape);
     OK(cuda->create(&shape, &t.device, err));
     OK(cuda->put(t.device, t.m->parameter, NULL, NULL, err));
     return t;
@@ -146,7 +146,7 @@ static void make_walks(test_walks *w, const test_case *c, int32_t count, int32_t
     sked_i_layout layout;
     const size_t cells = (size_t)count * (size_t)c->instance->n;
     OK(sked_i_layout_init(&layout, &shapes[0], err));
-    OK(sked_i_gpu_problem_of(c->instance, &layout, c->temperature, &w->problem, err));
+    OK(sked_i_gflownet_gpu_problem_of(c->instance, &layout, c->temperature, &w->problem, err));
     w->walks = (sked_i_gpu_walks){.problem = &w->problem,
                                   .count = count,
                                   .listed = listed,
@@ -684,7 +684,7 @@ static void test_memory(void **state)
     make_walks(&w, &c, count, 2);
     make_walks(&part, &c, count, 2);
     OK(cuda->walk(t.device, 1, &w.walks, NULL, err));
-    sked_i_gpu_shape_of(&t.m->layout, &shape);
+    sked_i_gflownet_gpu_shape_of(&t.m->layout, &shape);
     cuda->destroy(t.device);
     other = shape;
     other.total += 8; /* the one put away does not serve */

@@ -22,7 +22,7 @@ static sked_i_rates draw_rates(sked_i_rng *rng, int32_t ops, bool sized)
                           .warm = 0.5 + 0.5 * sked_i_rng_uniform(rng),
                           .read = sked_i_rng_uniform(rng),
                           .factor = draw_row(rng, ops),
-                          .group = draw_row(rng, GROUPS),
+                          .kind = draw_row(rng, GROUPS),
                           .size = sized ? draw_row(rng, ops) : NULL};
 }
 
@@ -34,7 +34,7 @@ static void draw_timing(sked_i_rng *rng, int32_t ops, sked_i_timing *t)
     *t = (sked_i_timing){.ops = ops,
                          .order = malloc((size_t)ops * sizeof *t->order),
                          .before = malloc((size_t)ops * sizeof *t->before),
-                         .group = malloc((size_t)ops * sizeof *t->group),
+                         .kind = malloc((size_t)ops * sizeof *t->kind),
                          .base = draw_row(rng, ops),
                          .share = draw_row(rng, ops),
                          .remote = draw_row(rng, ops),
@@ -44,7 +44,7 @@ static void draw_timing(sked_i_rng *rng, int32_t ops, sked_i_timing *t)
         const int device = random_int(rng, 0, 2);
         t->order[i] = i;
         t->before[i] = last[device];
-        t->group[i] = device % GROUPS;
+        t->kind[i] = device % GROUPS;
         last[device] = i;
         t->row[i] = edges;
         for (int k = i > 0 ? i % 4 : 0; k > 0; k--)
@@ -61,7 +61,7 @@ static void free_rates(sked_i_rates *r)
     free(r->latency);
     free(r->per_byte);
     free(r->factor);
-    free(r->group);
+    free(r->kind);
     free(r->size);
 }
 

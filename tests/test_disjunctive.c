@@ -159,7 +159,7 @@ static void compare(const shop_case *c, int count, uint64_t stream)
         sked_graph *g = random_shop(&rng, c, 3, 3);
         sked_problem p;
         sked_problem_init(&p, g);
-        if (sked_i_shop_fits(&p)) {
+        if (sked_i_shop_model_fits(&p)) {
             brute b = {.g = g, .best = INFINITY};
             try_all(&b, sked_graph_op_count(g), 0);
             const outcome o = run_search(&p, (uint64_t)k, 1, 3000, NULL);
@@ -305,7 +305,7 @@ static void same_for_seed_and_threads(void **state)
     sked_graph *g = random_shop(&rng, &(shop_case){.machines = 4}, 6, 4);
     sked_problem p;
     sked_problem_init(&p, g);
-    assert_true(sked_i_shop_fits(&p));
+    assert_true(sked_i_shop_model_fits(&p));
     for (int threads = 1; threads <= 3; threads++) {
         const outcome a = run_search(&p, 5, threads, 4000, NULL), b = run_search(&p, 5, threads, 4000, NULL);
         assert_true(a.value == b.value);
@@ -342,23 +342,23 @@ static void refuses_what_does_not_fit(void **state)
     sked_problem p;
     double capacity[3] = {3, 1, 1}, fixed[max_ops];
     sked_problem_init(&p, g);
-    assert_true(sked_i_shop_fits(&p));
+    assert_true(sked_i_shop_model_fits(&p));
     p.devices = 2;
-    assert_false(sked_i_shop_fits(&p));
+    assert_false(sked_i_shop_model_fits(&p));
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
-    assert_false(sked_i_shop_fits(&p));
+    assert_false(sked_i_shop_model_fits(&p));
     sked_problem_init(&p, g);
     capacity[0] = 4; /* two of its users now run together */
     p.capacity = capacity;
-    assert_false(sked_i_shop_fits(&p));
+    assert_false(sked_i_shop_model_fits(&p));
     sked_problem_init(&p, g);
     for (int i = 0; i < max_ops; i++)
         fixed[i] = NAN;
     p.fix_start = fixed;
-    assert_true(sked_i_shop_fits(&p));
+    assert_true(sked_i_shop_model_fits(&p));
     fixed[2] = 5;
-    assert_false(sked_i_shop_fits(&p));
+    assert_false(sked_i_shop_model_fits(&p));
     sked_graph_destroy(g);
 }
 

@@ -2,7 +2,7 @@
 #include "dist/dist.h"
 #include "method/gflownet/gather.h"
 #include "method/gflownet/shared_update.h"
-#include "robust/choose.h"
+#include "robust/candidates.h"
 #include "target/target.h"
 #include "test.h"
 
@@ -122,21 +122,21 @@ static void test_a_schedule_measured_beside_another_complements_it(void **state)
 {
     double predicted[3][2] = {{1, 10}, {1.1, 9.9}, {12, 1}}, weight[2] = {0.5, 0.5}, promise;
     double particle[2 * 4] = {-20, -20, -20, -20, -20, -20, -20, -20}; /* logs of noise: next to none */
-    sked_i_pool_entry entry[3] = {
+    sked_i_candidate entry[3] = {
         {.predicted = predicted[0]}, {.predicted = predicted[1]}, {.predicted = predicted[2]}};
-    sked_i_pool_entry *list[3] = {&entry[0], &entry[1], &entry[2]};
-    const sked_i_pool pool = {.particles = 2, .entry = list, .count = 3};
+    sked_i_candidate *list[3] = {&entry[0], &entry[1], &entry[2]};
+    const sked_i_candidate_set pool = {.particles = 2, .entry = list, .count = 3};
     const sked_i_belief b = {.particles = 2, .dimension = 4, .particle = particle, .weight = weight};
     (void)state;
-    assert_ptr_equal(sked_i_pool_choose(&pool, &b, 20, &promise), &entry[0]);
-    assert_true(sked_i_pool_promise(&pool, &entry[1], &b, 20) >
-                sked_i_pool_promise(&pool, &entry[2], &b, 20));
-    assert_ptr_equal(sked_i_pool_choose_beside(&pool, &b, 20, list, 1, &promise), &entry[2]);
+    assert_ptr_equal(sked_i_candidates_choose(&pool, &b, 20, &promise), &entry[0]);
+    assert_true(sked_i_candidates_promise(&pool, &entry[1], &b, 20) >
+                sked_i_candidates_promise(&pool, &entry[2], &b, 20));
+    assert_ptr_equal(sked_i_candidates_choose_beside(&pool, &b, 20, list, 1, &promise), &entry[2]);
     assert_true(fabs(promise - 4.5) < 1e-6); /* 10 - 1 under the second guess */
-    assert_ptr_equal(sked_i_pool_choose_beside(&pool, &b, INFINITY, list, 1, &promise), &entry[2]);
+    assert_ptr_equal(sked_i_candidates_choose_beside(&pool, &b, INFINITY, list, 1, &promise), &entry[2]);
     entry[2].measured = 1;
-    assert_ptr_equal(sked_i_pool_choose_beside(&pool, &b, 20, list, 1, &promise), &entry[1]);
-    assert_null(sked_i_pool_choose_beside(&pool, &b, 20, list, 2, &promise));
+    assert_ptr_equal(sked_i_candidates_choose_beside(&pool, &b, 20, list, 1, &promise), &entry[1]);
+    assert_null(sked_i_candidates_choose_beside(&pool, &b, 20, list, 2, &promise));
 }
 
 int main(void)

@@ -528,7 +528,7 @@ static void test_schedule_round_trip(void **state)
     s->start[1] = 0.30000000000000004 + 2;
     s->device[1] = 2;
     s->ii = 2.5;
-    OK(sked_i_schedule_write(problem_of(g), s, &text, err));
+    OK(sked_i_native_schedule_write(problem_of(g), s, &text, err));
     OK(parse_schedule(g, text.data, &again, err));
     assert_int_equal(again->devices, 3);
     assert_true(again->ii == 2.5 && again->start[0] == 0 && again->start[1] == s->start[1]);

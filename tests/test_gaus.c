@@ -7,7 +7,7 @@
 #include "backend/gaus_step.h"
 #include "base/rng.h"
 #include "brute_force.h"
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 #include "random_problem.h"
 
 /* ------------------------------------------------------------------ a small problem with every kind of term

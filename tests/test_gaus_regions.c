@@ -4,7 +4,7 @@
  */
 #include "base/rng.h"
 #include "engine/gaus/best_closure.h"
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 #include "random_problem.h"
 
 #include <string.h>

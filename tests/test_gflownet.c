@@ -6,7 +6,7 @@
 #include "engine/environment/choices.h"
 #include "engine/network/sampler.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/source.h"
+#include "method/gflownet/lesson_source.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_OPS = 5, MAX_CLASSES = 20000 };
 
-/* A schedule up to the names of equal devices. Devices are columns of the instance, group by group. */
+/* A schedule up to the names of equal devices. Devices are columns of the instance, kind by kind. */
 typedef struct class_row {
     uint64_t key;
     double truth, sampled; /* unnormalised reward of all its labelled forms; probability of the sampler */
@@ -59,7 +59,7 @@ static double makespan_of(const listing *l, int32_t steps)
     return most;
 }
 
-/* Devices named by their group and their least op; for each op: device and position there. */
+/* Devices named by their kind and their least op; for each op: device and position there. */
 static uint64_t key_of(const listing *l)
 {
     int32_t position[MAX_OPS], device[MAX_OPS], length[MAX_OPS] = {0}, name[MAX_OPS], names = 0;
@@ -73,7 +73,7 @@ static uint64_t key_of(const listing *l)
         if (name[device[i]] < 0)
             name[device[i]] = names++;
         key =
-            key * 256 + (uint64_t)(l->instance->group_of[device[i]] * 64 + name[device[i]] * 8 + position[i]);
+            key * 256 + (uint64_t)(l->instance->kind_of[device[i]] * 64 + name[device[i]] * 8 + position[i]);
     }
     return key;
 }
@@ -97,8 +97,8 @@ static double forms_of(const listing *l)
     for (int32_t k = 0; k < l->n; k++)
         if (!used[l->device[k]]) {
             used[l->device[k]] = true;
-            const int32_t group = l->instance->group_of[l->device[k]];
-            forms *= l->instance->platform.size[group] - count[group]++;
+            const int32_t kind = l->instance->kind_of[l->device[k]];
+            forms *= l->instance->platform.size[kind] - count[kind]++;
         }
     return forms;
 }
@@ -133,11 +133,11 @@ static bool legal(const listing *l, int32_t op, int32_t steps)
     return missing == 0;
 }
 
-/* Devices of a group are opened in order, where the policy does not number them. */
+/* Devices of a kind are opened in order, where the policy does not number them. */
 static bool open_now(const listing *l, int32_t d, const int32_t *opened)
 {
-    const int32_t group = l->instance->group_of[d];
-    return l->labelled || d - l->instance->group_first[group] <= opened[group];
+    const int32_t kind = l->instance->kind_of[d];
+    return l->labelled || d - l->instance->kind_first[kind] <= opened[kind];
 }
 
 static void enumerate(listing *l, int32_t step, int32_t *opened)
@@ -148,16 +148,16 @@ static void enumerate(listing *l, int32_t step, int32_t *opened)
     }
     for (int32_t op = 0; op < l->n; op++)
         for (int32_t d = 0; d < l->devices && legal(l, op, step); d++) {
-            const int32_t group = l->instance->group_of[d];
-            const bool fresh = d - l->instance->group_first[group] == opened[group];
+            const int32_t kind = l->instance->kind_of[d];
+            const bool fresh = d - l->instance->kind_first[kind] == opened[kind];
             if (!open_now(l, d, opened) ||
                 isinf(sked_problem_duration(l->problem, op, l->instance->real_of[d])))
                 continue;
             l->op[step] = op;
             l->device[step] = d;
-            opened[group] += fresh;
+            opened[kind] += fresh;
             enumerate(l, step + 1, opened);
-            opened[group] -= fresh;
+            opened[kind] -= fresh;
         }
 }
 
@@ -194,7 +194,7 @@ enum { n_temperatures = sizeof temperatures / sizeof *temperatures };
 static void begin_balance(const sked_sampler *m, sked_i_batch_f32 *b, double temperature,
                           sked_i_log_z_input *in)
 {
-    sked_i_log_z_look(b->policy->instance, temperature, in);
+    sked_i_loss_look_log_z(b->policy->instance, temperature, in);
     const sked_i_loss loss = {.kind = SKED_I_LOSS_TB, .log_z = sked_i_log_z_value(m->log_z, in)};
     OK(sked_i_batch_set_loss_f32(b, &loss, err));
 }
@@ -315,7 +315,7 @@ static void check_tiny_by(const tiny *t, const sked_i_sizes *sizes, sked_i_loss_
         const double truth = compare(t, p, &l);
         if (m->log_z && l.judged) {
             sked_i_log_z_input in;
-            sked_i_log_z_look(x, l.temperature, &in);
+            sked_i_loss_look_log_z(x, l.temperature, &in);
             print_message("    learned log Z %.4f\n", sked_i_log_z_value(m->log_z, &in));
             assert_true(fabs(sked_i_log_z_value(m->log_z, &in) - truth) <= 0.1);
         }
@@ -339,7 +339,7 @@ static const tiny problems[] = {
     {"two chains", 5, 2, {2, 1, 1, 3, 1}, {{0, 1}, {1, 2}, {3, 4}}, 3, 0, 0, NULL},
     {"three devices", 4, 3, {2, 1, 1, 2}, {{0, 2}}, 1, 0, 0, NULL},
     {"transfers", 4, 2, {1, 3, 2, 1}, {{0, 1}, {0, 2}, {1, 3}}, 3, 0.5, 2, NULL},
-    {"unequal devices",
+    {"heterogeneous devices",
      4,
      3,
      {2, 1, 1, 2},
@@ -1066,7 +1066,7 @@ static void test_parts_are_connected(void **state)
     sked_graph *g = generated("layered", 300, 2), *part = NULL;
     sked_i_rng rng;
     sked_i_rng_seed(&rng, 1, 1);
-    OK(sked_i_graph_part(g, 40, &rng, &part, err));
+    OK(sked_i_lesson_source_graph_part(g, 40, &rng, &part, err));
     assert_int_equal(sked_graph_op_count(part), 40);
     assert_true(sked_graph_edge_count(part) >= 39);
     sked_graph_destroy(part);
@@ -1131,7 +1131,7 @@ static void begin_choosing(choosing *c, int32_t ops, int32_t devices, bool picky
     OK(sked_i_choices_init(&c->choices, c->instance, err));
     sked_i_partial_reset(&c->partial);
     for (int32_t k = 0; k < used; k++) {
-        const int32_t *first = c->instance->group_first, half = picky ? devices / 2 : devices;
+        const int32_t *first = c->instance->kind_first, half = picky ? devices / 2 : devices;
         const int32_t column = k < half ? first[0] + k : first[1] + k - half;
         int32_t at = 0;
         while (c->partial.ready[at] != k)

@@ -5,7 +5,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "../fuzz/parsers.h"
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 #include "growth.h"
 #include "test.h"
 
@@ -450,7 +450,7 @@ static sked_status parse_answer(const parse *x, const sked_problem *p, sked_erro
         return st;
     memset(s->device, 0, (size_t)s->ops * sizeof *s->device);
     st = sked_i_answer_read("input", x->bytes, x->size, p, s, true, &r, err);
-    sked_i_trace_free(&r);
+    sked_i_answer_trace_free(&r);
     sked_schedule_destroy(s);
     return st;
 }
@@ -472,7 +472,7 @@ static sked_status parse_beside(const char *reader, const parse *x, sked_error *
     else if (strcmp(reader, "answer") == 0)
         st = parse_answer(x, &p, err);
     else if (strcmp(reader, "profile") == 0)
-        st = sked_i_profile_parse("input", x->bytes, x->size, x->graph, &g, err);
+        st = sked_i_durations_parse_profile("input", x->bytes, x->size, x->graph, &g, err);
     else if (strcmp(reader, "library") == 0)
         st = sked_i_library_parse("input", x->bytes, x->size, x->graph, &g, err);
     else if (strcmp(reader, "safetensors") == 0)

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "robust/choose.h"
+#include "robust/candidates.h"
 #include "robust/posterior.h"
 #include "robust/record.h"
 #include "robust/solve.h"
@@ -261,13 +261,13 @@ static void luck_does_not_win(void **state)
 {
     (void)state;
     setup x;
-    sked_i_pool pool = {0};
-    sked_i_pool_entry *lucky = NULL, *good = NULL;
+    sked_i_candidate_set pool = {0};
+    sked_i_candidate *lucky = NULL, *good = NULL;
     open_setup(&x, 4, false, true);
-    OK(sked_i_pool_open(&pool, &x.model, x.belief.particles, err));
+    OK(sked_i_candidates_open(&pool, &x.model, x.belief.particles, err));
     for (uint64_t k = 0; k < 2; k++) {
         sked_schedule *s = make_schedule(&x.problem, k);
-        OK(sked_i_pool_offer(&pool, s, "search", k == 0 ? &lucky : &good, err));
+        OK(sked_i_candidates_offer(&pool, s, "search", k == 0 ? &lucky : &good, err));
         sked_schedule_destroy(s);
     }
     assert_true(lucky != NULL && good != NULL && lucky != good);
@@ -279,15 +279,15 @@ static void luck_does_not_win(void **state)
     lucky->sum = 18;
     good->times = good->measured = 3;
     good->sum = 3 * 18.5;
-    sked_i_pool_estimate(&pool, &x.belief);
-    assert_ptr_equal(sked_i_pool_best(&pool), lucky);
+    sked_i_candidates_estimate(&pool, &x.belief);
+    assert_ptr_equal(sked_i_candidates_best(&pool), lucky);
     assert_true(lucky->estimate == 18);
     pool.repeat = 0.01;
     pool.miss = 0.0025;
-    sked_i_pool_estimate(&pool, &x.belief);
-    assert_ptr_equal(sked_i_pool_best(&pool), good);
+    sked_i_candidates_estimate(&pool, &x.belief);
+    assert_ptr_equal(sked_i_candidates_best(&pool), good);
     assert_true(lucky->deviation > good->deviation && lucky->estimate > 18);
-    sked_i_pool_close(&pool);
+    sked_i_candidates_close(&pool);
     close_setup(&x);
 }
 

@@ -409,7 +409,7 @@ static void schedules_name_devices(void **state)
     p.machine = m;
     OK(sked_schedule_create(1, 4, &s, err));
     s->device[0] = 3;
-    OK(sked_i_schedule_write(&p, s, &text, err));
+    OK(sked_i_native_schedule_write(&p, s, &text, err));
     assert_non_null(strstr(text.data, "\"device_names\":[\"cpu0\",\"cpu1\",\"gpu0\",\"gpu1\"]"));
     assert_non_null(strstr(text.data, "\"finish\":1,\"device\":3"));
     OK(sked_schedule_parse("s.json", text.data, (size_t)text.size, &p, &again, err));

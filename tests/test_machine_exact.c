@@ -1,4 +1,5 @@
-/* Proofs and bounds on unequal devices: against brute force, on made-up cases that one argument decides. */
+/* Proofs and bounds on heterogeneous devices: against brute force, on made-up cases that one argument
+ * decides. */
 #include "brute_force.h"
 #include "heft_example.h"
 #include "problem/load.h"
@@ -314,10 +315,11 @@ static void refusals(void **state)
     made m = {0};
     sked_result r = {.size = sizeof r};
     heft_example(&m.graph, &m.machine, &m.problem);
-    FAILS(SKED_ERR_UNSUPPORTED, "no model of unequal devices",
+    FAILS(SKED_ERR_UNSUPPORTED, "no model of heterogeneous devices",
           run_exact(&m.problem, (settings){{"engine=cbc"}, 1, 1}, &r, err));
     m.problem.objective = SKED_OBJECTIVE_MEMORY;
-    FAILS(SKED_ERR_UNSUPPORTED, "makespan alone on unequal devices", run_exact(&m.problem, alone, &r, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "makespan alone on heterogeneous devices",
+          run_exact(&m.problem, alone, &r, err));
     m.problem.objective = SKED_OBJECTIVE_MAKESPAN;
     static const char *const files[] = {"refused.lp", "refused.mps", "refused.mzn"};
     for (int k = 0; k < 3; k++) {

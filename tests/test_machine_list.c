@@ -1,4 +1,4 @@
-/* Unequal devices and links in the placer, the priorities, and the methods list, heft and brkga. */
+/* Heterogeneous devices and links in the placer, the priorities, and the methods list, heft and brkga. */
 #include "brute_force.h"
 #include "heft_example.h"
 #include "random_problem.h"
@@ -241,7 +241,7 @@ static double place(const sked_problem *p, bool costed, const sked_i_place *how,
 }
 
 /* Identical devices placed as unequal ones: the same schedule. */
-static void identical_as_unequal(void **state)
+static void identical_as_hetero(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -416,8 +416,8 @@ static void optimistic_costs(void **state)
             double sum = 0;
             for (int32_t d = 0; d < r.problem.devices; d++) {
                 const double want = optimistic(&r.problem, i, d);
-                const int32_t k = sked_i_device_class(v.costs, d);
-                assert_true(fabs(table[i * v.costs->classes + k] - want) <= 1e-9);
+                const int32_t k = sked_i_device_time_kind(v.costs, d);
+                assert_true(fabs(table[i * v.costs->time_kinds + k] - want) <= 1e-9);
                 sum += want;
             }
             assert_true(fabs(mean[i] - sum / r.problem.devices) <= 1e-9);
@@ -555,7 +555,7 @@ static void others_refuse(void **state)
         const sked_method_info *info = sked_method_at(m);
         if (!(info->features & SKED_CAN_MACHINES) && info->features & SKED_CAN_TRANSFERS &&
             info->features & SKED_CAN_MAKESPAN)
-            FAILS(SKED_ERR_UNSUPPORTED, "unequal devices",
+            FAILS(SKED_ERR_UNSUPPORTED, "heterogeneous devices",
                   sked_method_run(info->name, &x.problem, NULL, &result, err));
     }
     x.problem.horizon = 200;
@@ -570,7 +570,7 @@ int main(void)
         cmocka_unit_test(options_and_limits),
         cmocka_unit_test(published_examples),
         cmocka_unit_test(links_decide),
-        cmocka_unit_test(identical_as_unequal),
+        cmocka_unit_test(identical_as_hetero),
         cmocka_unit_test(data_reaches_successors),
         cmocka_unit_test(few_links),
         cmocka_unit_test(stepped_by_what_starts),

@@ -1,5 +1,5 @@
 /*
- * `search` and `auto` on unequal devices: against enumeration, the timing of moves against timing from
+ * `search` and `auto` on heterogeneous devices: against enumeration, the timing of moves against timing from
  * scratch, warm starts, fixed devices, missing links, threads, and the example of the HEFT paper.
  */
 #include "brute_force.h"
@@ -251,7 +251,7 @@ static void check_times(const sked_i_sequence *a, sked_i_sequence *b)
     assert_true(a->cost == b->cost);
     for (int32_t i = 0; i < a->form->n; i++) {
         assert_true(a->start[i] == b->start[i]);
-        assert_true(a->time[i] == sked_i_time(a->form->unequal->costs, i, a->device[i]));
+        assert_true(a->time[i] == sked_i_time(a->form->hetero->costs, i, a->device[i]));
         assert_true(a->time[i] < INFINITY);
     }
 }
@@ -278,8 +278,8 @@ static void moves_are_timed_exactly(void **state)
         OK(sked_i_costs_make(&r.problem, &costs, err));
         OK(sked_i_sequencing_create(&r.problem, &costs, &l, err));
         if (seed % 4 == 0) { /* as where the table of transfers would be large */
-            free(l->unequal->pass);
-            l->unequal->pass = NULL;
+            free(l->hetero->pass);
+            l->hetero->pass = NULL;
         }
         OK(sked_i_sequence_create(l, &a, err));
         OK(sked_i_sequence_create(l, &b, err));

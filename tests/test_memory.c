@@ -327,7 +327,7 @@ static void exact_proves_more_ops(void **state)
         random_problem_make(seed, RANDOM_LAGS | RANDOM_KEEP, 10, 12, &r);
         r.problem.devices = seed % 2;
         r.problem.memory_limit = 12 + (double)(seed % 8);
-        if (sked_problem_check(&r.problem, NULL) == SKED_OK && sked_i_memory_may_bind(&r.problem)) {
+        if (sked_problem_check(&r.problem, NULL) == SKED_OK && sked_i_lower_memory_may_bind(&r.problem)) {
             const double value = run_limited("exact", &r.problem, 0, NAN, (int)seed, &proved);
             if (!proved)
                 fail_msg("seed %d: %g is not proved", (int)seed, value);

@@ -194,7 +194,7 @@ static void compare(const tiny *t, int limit, bool want_proof)
         assert_true(bound <= ii);
         assert_true(found.lower_bound <= ii);
         assert_int_equal((long)found.value, ii);
-        assert_int_equal((long)sked_i_makespan(g, found.schedule[0]), best);
+        assert_int_equal((long)sked_i_schedule_makespan(g, found.schedule[0]), best);
         if (want_proof)
             assert_true(found.optimal);
     } else {
@@ -263,7 +263,7 @@ static void test_given_interval(void **state)
             }
             if (st != SKED_OK)
                 fail_msg("loop %d at II %d: %s", k, ii, e.message);
-            assert_int_equal((long)sked_i_makespan(g, r.schedule[0]), best);
+            assert_int_equal((long)sked_i_schedule_makespan(g, r.schedule[0]), best);
             assert_int_equal((long)r.schedule[0]->ii, ii);
             assert_true(r.optimal);
             sked_result_clear(&r);
@@ -421,7 +421,7 @@ static void both_reach(const tiny *t, double ii, double length)
         sked_run_options o = quick();
         OK(sked_method_run(methods[k], &p, &o, &r, err));
         assert_true(r.value == ii);
-        assert_true(sked_i_makespan(g, r.schedule[0]) == length);
+        assert_true(sked_i_schedule_makespan(g, r.schedule[0]) == length);
         assert_true(r.schedule[0]->ii == ii);
         sked_result_clear(&r);
     }
@@ -552,7 +552,7 @@ static void test_other_problems(void **state)
         sked_result_clear(&r);
         p.objective = SKED_OBJECTIVE_II;
         OK(sked_method_run("modulo-search", &p, &o, &r, err));
-        p.horizon = sked_i_makespan(g, r.schedule[0]);
+        p.horizon = sked_i_schedule_makespan(g, r.schedule[0]);
         p.ii = r.value;
         double fixed[max_ops];
         int32_t device[max_ops];
@@ -766,7 +766,7 @@ static void test_known_loops(void **state)
         gap += (listed.value - r.ii) / r.ii;
         if (r.length > 0) {
             lengths++;
-            shortest += found.value <= r.ii && sked_i_makespan(g, found.schedule[0]) <= r.length;
+            shortest += found.value <= r.ii && sked_i_schedule_makespan(g, found.schedule[0]) <= r.length;
         }
         sked_result_clear(&found);
         sked_result_clear(&listed);

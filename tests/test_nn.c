@@ -498,7 +498,7 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
 }
 
 /* Two devices alike and a faster one. */
-static const char unequal[] =
+static const char hetero[] =
     "{\"format\": \"sked-machine-1\", \"devices\": [{\"name\": \"a\", \"type\": \"x\"}, {\"name\": \"b\", "
     "\"type\": "
     "\"x\"}, {\"name\": \"c\", \"type\": \"y\", \"speed\": 3}], \"links\": [{\"from\": \"x\", \"to\": \"x\", "
@@ -511,7 +511,7 @@ static void test_whole_loss(void **state)
 {
     (void)state;
     sked_machine *machine = NULL;
-    OK(sked_machine_parse("machine", unequal, strlen(unequal), &machine, err));
+    OK(sked_machine_parse("machine", hetero, strlen(hetero), &machine, err));
     for (int policy = 0; policy < 2; policy++)
         for (int backward = 0; backward < 2; backward++) {
             const sked_i_sizes sizes = small_sizes(2, policy, backward);

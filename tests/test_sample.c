@@ -234,7 +234,7 @@ static void test_method_makes_schedules_only(void **state)
 }
 
 /* Two devices alike and a fast one, "c"; every pair has a link. */
-static const char unequal[] =
+static const char hetero[] =
     "{\"format\": \"sked-machine-1\", \"devices\": [{\"name\": \"a\", \"type\": \"x\"}, {\"name\": \"c\", "
     "\"type\": "
     "\"y\", \"speed\": 2}, {\"name\": \"b\", \"type\": \"x\"}], \"links\": [{\"from\": \"x\", \"to\": \"x\", "
@@ -289,7 +289,7 @@ static void test_transfers(void **state)
     }
 }
 
-static void test_unequal_devices(void **state)
+static void test_hetero_devices(void **state)
 {
     (void)state;
     static const char broken[] =
@@ -298,7 +298,7 @@ static void test_unequal_devices(void **state)
     fixture f = open_fixture("layered", 40);
     sked_machine *machine = NULL, *apart = NULL;
     sked_samples s = {.size = sizeof s};
-    OK(sked_machine_parse("machine", unequal, strlen(unequal), &machine, err));
+    OK(sked_machine_parse("machine", hetero, strlen(hetero), &machine, err));
     OK(sked_machine_parse("apart", broken, strlen(broken), &apart, err));
     f.problem.machine = machine;
     f.problem.devices = 0;
@@ -330,7 +330,7 @@ static void test_ops_that_cannot_run_everywhere(void **state)
     }
     OK(sked_builder_finish(b, &f.graph, err));
     sked_builder_destroy(b);
-    OK(sked_machine_parse("machine", unequal, strlen(unequal), &machine, err));
+    OK(sked_machine_parse("machine", hetero, strlen(hetero), &machine, err));
     sked_problem_init(&f.problem, f.graph);
     f.problem.machine = machine;
     check_machine(&f);
@@ -446,7 +446,7 @@ int main(void)
         cmocka_unit_test(test_improvement_keeps_the_time),
         cmocka_unit_test(test_method_makes_schedules_only),
         cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_unequal_devices),
+        cmocka_unit_test(test_hetero_devices),
         cmocka_unit_test(test_ops_that_cannot_run_everywhere),
         cmocka_unit_test(test_prior),
         cmocka_unit_test(test_temperatures),

@@ -2,7 +2,7 @@
 #include "brute_force.h"
 #include "random_problem.h"
 
-#include "method/result_pool.h"
+#include "method/incumbents.h"
 #include "schedule/equal.h"
 #include "schedule/profile.h"
 #include "schedule/schedule.h"
@@ -611,7 +611,7 @@ static void metrics_agree_with_steps(void **state)
     }
 }
 
-/* Names of identical devices do not matter; unequal devices are themselves. */
+/* Names of identical devices do not matter; heterogeneous devices are themselves. */
 static void equal_schedules(void **state)
 {
     (void)state;
@@ -629,7 +629,8 @@ static void equal_schedules(void **state)
     assert_false(sked_i_schedule_equal(&a, &b, false));
 }
 
-/* Two unequal devices, an op that takes the same time on both: two schedules, not one under two names. */
+/* Two heterogeneous devices, an op that takes the same time on both: two schedules, not one under two names.
+ */
 static void candidates_on_machines(void **state)
 {
     static const char text[] =
@@ -639,7 +640,7 @@ static void candidates_on_machines(void **state)
     sked_graph *g = NULL;
     sked_machine *m = NULL;
     sked_problem p;
-    sked_i_result_pool pool = {0};
+    sked_i_incumbents pool = {0};
     double start = 0;
     int32_t device = 0;
     bool kept;
@@ -653,13 +654,13 @@ static void candidates_on_machines(void **state)
     OK(sked_machine_parse("machine", text, strlen(text), &m, err));
     sked_problem_init(&p, g);
     p.devices = 2;
-    for (int unequal = 0; unequal < 2; unequal++) {
-        p.machine = unequal ? m : NULL;
-        OK(sked_i_result_pool_open(&pool, &p, 4, err));
+    for (int hetero = 0; hetero < 2; hetero++) {
+        p.machine = hetero ? m : NULL;
+        OK(sked_i_incumbents_open(&pool, &p, 4, err));
         for (device = 0; device < 2; device++)
-            OK(sked_i_result_pool_insert(&pool, &s, rank, "test", &kept, err));
-        assert_int_equal(pool.count, 1 + unequal);
-        sked_i_result_pool_close(&pool);
+            OK(sked_i_incumbents_insert(&pool, &s, rank, "test", &kept, err));
+        assert_int_equal(pool.count, 1 + hetero);
+        sked_i_incumbents_close(&pool);
     }
     sked_machine_destroy(m);
     sked_graph_destroy(g);

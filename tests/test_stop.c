@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "method/brkga/brkga.h"
-#include "robust/choose.h"
+#include "robust/candidates.h"
 #include "robust/timing.h"
 #include "schedule/profile.h"
 
@@ -37,8 +37,8 @@ extern bool __real_sked_i_limit_stopped(const sked_i_limit *limit);
 extern bool __real_sked_i_limit_reached(const sked_i_limit *limit);
 extern double __real_sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates,
                                        sked_i_timing_work *w);
-extern sked_status __real_sked_i_pool_offer(sked_i_pool *pool, const sked_schedule *s, const char *maker,
-                                            sked_i_pool_entry **out, sked_error *err);
+extern sked_status __real_sked_i_candidates_offer(sked_i_candidate_set *pool, const sked_schedule *s,
+                                                  const char *maker, sked_i_candidate **out, sked_error *err);
 
 bool __wrap_sked_i_limit_stopped(const sked_i_limit *limit)
 {
@@ -58,11 +58,11 @@ double __wrap_sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rate
     return __real_sked_i_timing_run(r, rates, w);
 }
 
-sked_status __wrap_sked_i_pool_offer(sked_i_pool *pool, const sked_schedule *s, const char *maker,
-                                     sked_i_pool_entry **out, sked_error *err)
+sked_status __wrap_sked_i_candidates_offer(sked_i_candidate_set *pool, const sked_schedule *s,
+                                           const char *maker, sked_i_candidate **out, sked_error *err)
 {
     pass();
-    return __real_sked_i_pool_offer(pool, s, maker, out, err);
+    return __real_sked_i_candidates_offer(pool, s, maker, out, err);
 }
 
 extern double __real_sked_i_brkga_decoder_cost(sked_i_brkga_decoder *d, const float *key);

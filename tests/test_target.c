@@ -587,7 +587,7 @@ static sked_machine *machine_of(const char *devices)
 }
 
 /* Times and links are the machine's; noise multiplies whatever an op takes there. */
-static void test_unequal_machines(void **state)
+static void test_hetero_machines(void **state)
 {
     (void)state;
     sked_graph *g = fork_graph(10, 30, 0);
@@ -670,7 +670,7 @@ int main(void)
         cmocka_unit_test(test_python_targets),
         cmocka_unit_test(test_awkward_programs),
         cmocka_unit_test(test_defaults_give_the_picture),
-        cmocka_unit_test(test_unequal_machines),
+        cmocka_unit_test(test_hetero_machines),
         cmocka_unit_test(test_identical_machines),
         cmocka_unit_test(test_plan_names_devices),
     };

@@ -95,7 +95,7 @@ static void test_traces(void **state)
         assert_true(r.time == 12.5);
         assert_true(r.start[0] == 0 && r.start[1] == 2 && r.start[2] == 3.5);
         assert_true(r.finish[0] == 2 && r.finish[1] == 6 && r.finish[2] == 12.25);
-        sked_i_trace_free(&r);
+        sked_i_answer_trace_free(&r);
     }
 }
 

@@ -12,7 +12,7 @@
 static sked_i_graph_source *source(void)
 {
     sked_i_graph_source *s = NULL;
-    OK(sked_i_source_open("layered:8-20,erdos-renyi:12", &s, err));
+    OK(sked_i_lesson_source_open("layered:8-20,erdos-renyi:12", &s, err));
     return s;
 }
 
@@ -40,9 +40,9 @@ static void assert_same_lesson(const sked_i_lesson *a, const sked_i_lesson *b)
     assert_memory_equal(a->graph->duration, b->graph->duration,
                         (size_t)a->graph->n_ops * sizeof *a->graph->duration);
     assert_int_equal(x->devices, y->devices);
-    assert_int_equal(x->groups, y->groups);
+    assert_int_equal(x->kinds, y->kinds);
     assert_memory_equal(x->platform.time, y->platform.time,
-                        (size_t)x->n * (size_t)x->groups * sizeof *x->platform.time);
+                        (size_t)x->n * (size_t)x->kinds * sizeof *x->platform.time);
     assert_true(a->temperature == b->temperature && x->scale == y->scale);
     assert_int_equal(a->batch, b->batch);
     assert_int_equal(a->listed, b->listed);
@@ -75,7 +75,7 @@ static void test_lessons_are_the_same_however_they_are_made(void **state)
         assert_false(plans[p].last == 9 && sked_i_lesson_queue_ready(q, 9));
         sked_i_lesson_queue_destroy(q);
     }
-    sked_i_source_close(s);
+    sked_i_lesson_source_close(s);
 }
 
 /* Made by whoever has time: in order, and not beyond the window. */
@@ -98,7 +98,7 @@ static void test_helping_fills_the_window(void **state)
     sked_i_lesson_queue_release(q);
     assert_false(sked_i_lesson_queue_ready(q, 2));
     sked_i_lesson_queue_destroy(q);
-    sked_i_source_close(s);
+    sked_i_lesson_source_close(s);
 }
 
 static void test_a_stop_ends_lessons(void **state)
@@ -121,7 +121,7 @@ static void test_a_stop_ends_lessons(void **state)
         assert_false(sked_i_lesson_queue_ready(q, 0));
         sked_i_lesson_queue_destroy(q);
     }
-    sked_i_source_close(s);
+    sked_i_lesson_source_close(s);
 }
 
 /* ------------------------------------------------------------------ learners */
@@ -266,7 +266,7 @@ static void check_learning(sked_i_policy_id policy, const sked_i_loss *loss)
     sked_sampler_destroy(alone);
     for (int k = 0; k < 2 * GRAPHS; k++)
         sked_i_lesson_clear(&lessons[k]);
-    sked_i_source_close(s);
+    sked_i_lesson_source_close(s);
 }
 
 static void test_learning_depends_on_the_lessons_only(void **state)
@@ -311,7 +311,7 @@ static void test_a_stop_leaves_the_model(void **state)
     sked_i_lesson_clear(&lesson);
     sked_sampler_destroy(m);
     sked_sampler_destroy(before);
-    sked_i_source_close(s);
+    sked_i_lesson_source_close(s);
 }
 
 static void test_backends_are_chosen_by_name(void **state)

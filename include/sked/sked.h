@@ -432,7 +432,7 @@ typedef struct sked_option {
     X(CANDIDATES, 7, "several different schedules")              \
     X(ANYTIME, 8, "improves until the time limit")               \
     X(EXACT, 9, "proves optimality")                             \
-    X(MACHINES, 11, "unequal devices and links")                 \
+    X(MACHINES, 11, "heterogeneous devices and links")           \
     X(LIMITS, 12, "memory limits")                               \
     X(CUDA, 13, "the cuda backend")                              \
     X(MAKESPAN, 16, "objective makespan")                        \
@@ -964,7 +964,7 @@ typedef struct sked_train_options {
     double minutes; /* INFINITY: no limit */
     uint64_t seed;
     int threads;
-    const char *const *settings; /* "batch=100", ...: docs/training.md */
+    const char *const *settings; /* "batch=100", ...: sked_train_option_at */
     int n_settings;
     const char *resume; /* model to go on with, or NULL */
     const char *output; /* written at every validation and at the end; NULL: nowhere */
@@ -977,6 +977,9 @@ typedef struct sked_train_options {
 } sked_train_options;
 SKED_API void sked_train_options_init_sized(sked_train_options *opt, size_t size);
 SKED_INIT_INPUT(sked_train_options)
+/* What settings may name: sizes of a new model, batch, temperatures, ... */
+SKED_API int sked_train_option_count(void);
+SKED_API const sked_option *sked_train_option_at(int i);
 /*
  * Trains and hands the model over. Stopping (limit, signal) is a normal end. Same options and seed: the same
  * model, and stopping and resuming gives the same bits as going through.

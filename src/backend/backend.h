@@ -7,7 +7,7 @@
 #include "backend/gaussian.h"
 #include "backend/gpu_policy.h"
 #include "backend/kernels.h"
-#include "backend/timing.h"
+#include "backend/prediction.h"
 
 typedef struct sked_i_backend {
     const char *name;

@@ -43,27 +43,27 @@ typedef struct sked_i_gpu_shape {
 /*
  * A graph on devices at a temperature, in the units of the policy (src/engine/environment/instance.h says
  * what the numbers mean). Rows of edges are the graph's own; those with a distance count for nothing.
- * stepwise takes one group of devices without transfers.
+ * stepwise takes one kind of devices without transfers.
  */
 typedef struct sked_i_gpu_problem {
-    int32_t n, devices, groups, columns;
+    int32_t n, devices, kinds, columns;
     int64_t edges;
     bool transfers, picky;
     double work, unit, temperature, sharpness;
     double heat[SKED_I_HEAT_FEATURES];
-    const int32_t *group_size, *group_first, *quickest; /* [groups] */
-    const int32_t *group_of;                            /* [columns] */
-    const double *pace;                                 /* [groups] */
-    const double *latency, *per_byte;                   /* [groups * groups] */
-    const double *time;                                 /* [n * groups] */
-    const double *duration, *least, *tail;              /* [n] */
-    const double *feature;                              /* [n * SKED_I_STATIC_FEATURES] */
-    const int32_t *waits;                               /* [n] */
-    const int64_t *succ_ptr, *pred_ptr;                 /* [n + 1] */
-    const int64_t *pred_edge;                           /* [edges] */
-    const int32_t *edge_to, *edge_distance, *pred_op;   /* [edges] */
-    const double *lag, *share, *bytes;                  /* [edges] */
-    const uint64_t *masks;                              /* rows of the 7 heads: (head * n + i) * words */
+    const int32_t *kind_size, *kind_first, *quickest; /* [kinds] */
+    const int32_t *kind_of;                           /* [columns] */
+    const double *pace;                               /* [kinds] */
+    const double *latency, *per_byte;                 /* [kinds * kinds] */
+    const double *time;                               /* [n * kinds] */
+    const double *duration, *least, *tail;            /* [n] */
+    const double *feature;                            /* [n * SKED_I_STATIC_FEATURES] */
+    const int32_t *waits;                             /* [n] */
+    const int64_t *succ_ptr, *pred_ptr;               /* [n + 1] */
+    const int64_t *pred_edge;                         /* [edges] */
+    const int32_t *edge_to, *edge_distance, *pred_op; /* [edges] */
+    const double *lag, *share, *bytes;                /* [edges] */
+    const uint64_t *masks;                            /* rows of the 7 heads: (head * n + i) * words */
     int64_t words;
 } sked_i_gpu_problem;
 

@@ -17,7 +17,7 @@ enum {
     SKED_I_STEP_FEATURES = 6,    /* of an op in a partial schedule, beside its device: stepwise.c */
     SKED_I_MAX_LAYERS = 16,
     SKED_I_CHOICE_OPS = 64,    /* encode-once: ops among which a step chooses, at most */
-    SKED_I_CHOICE_DEVICES = 16 /* and devices in use, and groups with an empty device */
+    SKED_I_CHOICE_DEVICES = 16 /* and devices in use, and kinds with an empty device */
 };
 
 /* Sizes: name, default, least, most, help. All but layers are multiples of 8. */

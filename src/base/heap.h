@@ -49,9 +49,9 @@ static inline bool sked_i_event_before(sked_i_event a, sked_i_event b)
 SKED_HEAP_DEFINE(sked_i_event_heap, sked_i_event, sked_i_event_before)
 
 /* Plain words, key in the high bits. */
-static inline bool sked_i_word_before(uint64_t a, uint64_t b)
+static inline bool sked_i_heap_word_before(uint64_t a, uint64_t b)
 {
     return a < b;
 }
-SKED_HEAP_DEFINE(sked_i_word_heap, uint64_t, sked_i_word_before)
+SKED_HEAP_DEFINE(sked_i_word_heap, uint64_t, sked_i_heap_word_before)
 #endif

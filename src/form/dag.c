@@ -50,7 +50,7 @@ static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, ske
     return true;
 }
 
-/* The same on unequal devices: means, and what the times and transfers of each device follow from. */
+/* The same on heterogeneous devices: means, and what the times and transfers of each device follow from. */
 static bool copy_costs(const sked_graph *g, bool successors, bool mirrored, sked_i_dag *v,
                        sked_i_dag_rows *rows)
 {

@@ -13,8 +13,8 @@ typedef struct sked_i_dag_rows {
 } sked_i_dag_rows;
 
 /*
- * On unequal devices `costs` says what an op takes where; duration is then the mean over the devices that can
- * run the op, default lags follow it, and transfer is the mean over the links.
+ * On heterogeneous devices `costs` says what an op takes where; duration is then the mean over the devices
+ * that can run the op, default lags follow it, and transfer is the mean over the links.
  */
 typedef struct sked_i_dag {
     int32_t n;
@@ -31,8 +31,8 @@ typedef struct sked_i_dag {
 
 /*
  * Mirrored: time runs backwards. With start' = T - (start + duration), an edge a -> b of lag l becomes
- * b -> a of lag l + duration(b) - duration(a). O(ops + edges), on unequal devices O(ops * devices + edges).
- * c: the costs of p, kept by reference there; NULL will do without a machine.
+ * b -> a of lag l + duration(b) - duration(a). O(ops + edges), on heterogeneous devices O(ops * devices +
+ * edges). c: the costs of p, kept by reference there; NULL will do without a machine.
  */
 SKED_MUST_CHECK sked_status sked_i_dag_make(const sked_problem *p, const sked_i_costs *c, bool mirrored,
                                             bool with_in, sked_i_dag *out, sked_error *err);

@@ -159,7 +159,7 @@ static int32_t number_pools(const sked_problem *p, int32_t *number)
     return count;
 }
 
-/* On unequal devices an op may take time where its duration says none: it has demands in any case. */
+/* On heterogeneous devices an op may take time where its duration says none: it has demands in any case. */
 static bool sort_ops(sorter *s, const sked_problem *p, const int32_t *number, bool with_devices)
 {
     const sked_graph *g = p->graph;

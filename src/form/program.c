@@ -4,7 +4,7 @@
 
 static const double largest_time = 1 << 28;
 
-double sked_i_serial_length(const sked_problem *p)
+double sked_i_program_serial_length(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
     const bool transfers = sked_i_has_transfers(p);
@@ -98,7 +98,8 @@ static sked_status add_windows(sked_i_program *m, double latest, sked_error *err
     const sked_problem *p = m->p;
     char name[80];
     /* only lengths themselves are never worse when everything moves left: else the horizon alone counts */
-    const double enough = m->interval > 0 ? pipelined_length(m) : sked_i_serial_length(p) + spread_of_lags(m);
+    const double enough =
+        m->interval > 0 ? pipelined_length(m) : sked_i_program_serial_length(p) + spread_of_lags(m);
     if (m->objective == SKED_OBJECTIVE_MAKESPAN || isinf(p->horizon))
         latest = fmin(latest, enough);
     latest = floor(fmin(latest, p->horizon));
@@ -206,7 +207,7 @@ static sked_status check_problem(const sked_problem *p, sked_error *err)
     if (p->machine != NULL)
         return sked_i_fail(
             err, SKED_ERR_UNSUPPORTED,
-            "a model by time steps takes identical devices: unequal devices or links, or memory "
+            "a model by time steps takes identical devices: heterogeneous devices or links, or memory "
             "of devices, have none");
     if (sked_i_has_memory_limit(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a model by time steps has no memory limits");

@@ -52,7 +52,7 @@ SKED_MUST_CHECK sked_status sked_i_program_create(const sked_problem *p, double 
                                                   sked_error *err);
 void sked_i_program_destroy(sked_i_program *m);
 /* One op after the other, each with its longest lag and transfer: no optimum is later. */
-double sked_i_serial_length(const sked_problem *p);
+double sked_i_program_serial_length(const sked_problem *p);
 
 /* Rows low <= sum value * column <= high, stored row by row. */
 typedef struct sked_i_mip {

@@ -13,9 +13,9 @@ void sked_i_sequencing_destroy(sked_i_sequencing *l)
     sked_i_dag_free(&l->dag);
     sked_i_pools_free(&l->pools);
     sked_i_arena_free(&l->arena);
-    if (l->unequal != NULL)
-        sked_i_unequal_free(l->unequal);
-    free(l->unequal);
+    if (l->hetero != NULL)
+        sked_i_hetero_free(l->hetero);
+    free(l->hetero);
     free(l);
 }
 
@@ -66,12 +66,12 @@ cleanup:
     return st;
 }
 
-static sked_status make_unequal(sked_i_sequencing *l, sked_error *err)
+static sked_status make_hetero(sked_i_sequencing *l, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW0(l->unequal, 1);
-    SKED_TRY(sked_i_unequal_make(l->problem, &l->dag, l->unequal, err));
-    const sked_i_unequal *u = l->unequal;
+    SKED_NEW0(l->hetero, 1);
+    SKED_TRY(sked_i_hetero_make(l->problem, &l->dag, l->hetero, err));
+    const sked_i_hetero *u = l->hetero;
     for (int32_t i = 0; i < l->n; i++) {
         l->tail[i] = INFINITY;
         for (int32_t k = 0; k < u->kinds; k++)
@@ -98,7 +98,7 @@ sked_status sked_i_sequencing_create(const sked_problem *p, const sked_i_costs *
     SKED_TRY(sked_i_pools_make(p, false, &l->pools, err));
     SKED_OWN(&l->arena, l->tail, l->n);
     l->plain = p->fix_start == NULL && l->pools.class_ptr[l->pools.n_classes] == 0;
-    SKED_TRY(p->machine == NULL ? make_identical(l, err) : make_unequal(l, err));
+    SKED_TRY(p->machine == NULL ? make_identical(l, err) : make_hetero(l, err));
     *out = l;
     return SKED_OK;
 cleanup:

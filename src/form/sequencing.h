@@ -6,8 +6,8 @@
 #define SKED_FORM_SEQUENCING_H
 #include "base/arena.h"
 #include "form/dag.h"
+#include "form/heterogeneous.h"
 #include "form/pools.h"
-#include "form/unequal.h"
 
 /* An edge's lag where both ends run on one device, and where they do not. */
 typedef struct sked_i_sequencing_arc {
@@ -22,7 +22,7 @@ typedef struct sked_i_sequencing {
     int32_t n, m;
     sked_i_dag dag;
     sked_i_pools pools;
-    sked_i_unequal *unequal;         /* NULL: devices are identical */
+    sked_i_hetero *hetero;           /* NULL: devices are identical */
     sked_i_sequencing_arc *in, *out; /* rows as in dag.in and dag.out; identical devices */
     double *tail;                    /* [n] from the start of an op to the end of everything, devices aside */
     double scale; /* what one decision typically changes: mean duration and mean transfer */
@@ -36,7 +36,7 @@ SKED_MUST_CHECK sked_status sked_i_sequencing_create(const sked_problem *p, cons
                                                      sked_i_sequencing **out, sked_error *err);
 void sked_i_sequencing_destroy(sked_i_sequencing *l);
 /* Does the problem need lines, or are all devices alike to every op? */
-static inline bool sked_i_needs_sequencing(const sked_problem *p)
+static inline bool sked_i_sequencing_needed(const sked_problem *p)
 {
     return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL || p->machine != NULL);
 }

@@ -57,7 +57,7 @@ static bool plain_makespan(const sked_problem *p)
     return true;
 }
 
-bool sked_i_shop_fits(const sked_problem *p)
+bool sked_i_shop_model_fits(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
     if (g->n_ops == 0 || g->n_resources == 0 || !plain_makespan(p))

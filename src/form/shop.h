@@ -32,5 +32,5 @@ void sked_i_shop_model_destroy(sked_i_shop_model *m);
  * negative lags, and each op uses at most one resource that binds, of which no two users fit together.
  * O(ops + edges + demands).
  */
-bool sked_i_shop_fits(const sked_problem *p);
+bool sked_i_shop_model_fits(const sked_problem *p);
 #endif

@@ -69,7 +69,7 @@ sked_status sked_i_stores_make(const sked_problem *p, const sked_i_costs *c, ske
     m->devices = p->devices > 0 ? p->devices : 1;
     m->occupied = p->devices > 0;
     m->to_finish = p->lifetime == SKED_LIFETIME_FINISH;
-    m->unequal = p->machine != NULL || sked_i_has_transfers(p);
+    m->hetero = p->machine != NULL || sked_i_has_transfers(p);
     SKED_TRY(sked_i_pools_make(p, false, &m->pools, err));
     SKED_TRY(make_stores(m, err));
     SKED_NEW(m->tail, m->n);

@@ -19,7 +19,7 @@ typedef struct sked_i_stores {
     int32_t n, devices; /* at least one device: without devices all ops share one */
     bool occupied;      /* devices run one op at a time */
     bool to_finish;     /* readers let go when they end */
-    bool unequal;       /* it matters for time where an op runs */
+    bool hetero;        /* it matters for time where an op runs */
     int32_t stores;     /* limits: of devices, and of all together (the last) */
     int32_t *store_of;  /* [devices] -1: no limit of its own */
     int32_t total;      /* store of all together, -1: no limit */

@@ -86,9 +86,9 @@ static sked_status build_machine(const sked_i_source *source, double cpus, doubl
     SKED_TRY(sked_machine_builder_create(sked_i_source_stem(source, stem, sizeof stem), &b, err));
     st = sked_machine_builder_set_link(b, 0, INFINITY, &cause);
     if (st == SKED_OK)
-        st = sked_i_machine_add_alike(b, "cpu", "", (int64_t)cpus, 1, INFINITY, &cause);
+        st = sked_i_read_alike_devices(b, "cpu", "", (int64_t)cpus, 1, INFINITY, &cause);
     if (st == SKED_OK)
-        st = sked_i_machine_add_alike(b, "fpga", "", (int64_t)fpgas, 1, size, &cause);
+        st = sked_i_read_alike_devices(b, "fpga", "", (int64_t)fpgas, 1, size, &cause);
     if (st == SKED_OK)
         st = sked_machine_builder_finish(b, out, &cause);
     if (st != SKED_OK)

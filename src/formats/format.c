@@ -120,7 +120,7 @@ static sked_status adapt(const sked_read_options *opt, sked_graph **g, sked_erro
         *g = changed;
     }
     if (opt->profile != NULL) {
-        const sked_status st = sked_i_profile_apply(opt->profile, *g, &changed, err);
+        const sked_status st = sked_i_durations_apply_profile(opt->profile, *g, &changed, err);
         if (st != SKED_OK)
             return st;
         sked_graph_destroy(*g);

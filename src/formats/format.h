@@ -31,9 +31,9 @@ const sked_i_format *sked_i_format_with_machine(const char *text, size_t size);
  * For such formats (machine.c): `count` devices of a type, called by its name, `separator` and a number. At
  * most 65,536 devices in all: a file may claim any number of cores.
  */
-SKED_MUST_CHECK sked_status sked_i_machine_add_alike(sked_machine_builder *b, const char *type,
-                                                     const char *separator, int64_t count, double speed,
-                                                     double memory, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_read_alike_devices(sked_machine_builder *b, const char *type,
+                                                      const char *separator, int64_t count, double speed,
+                                                      double memory, sked_error *err);
 /* The format of this name, or NULL. */
 const sked_i_format *sked_i_format_find(const char *name);
 /* Line number (from 1) of a position in the text. */
@@ -67,17 +67,18 @@ SKED_MUST_CHECK sked_status sked_i_library_parse(const char *name, const char *t
  * Measured durations by op name (library.c): {"op": duration, ...}, or a trace (trace_profile.h); ops it does
  * not name keep theirs.
  */
-SKED_MUST_CHECK sked_status sked_i_profile_apply(const char *path, const sked_graph *g, sked_graph **out,
-                                                 sked_error *err);
-SKED_MUST_CHECK sked_status sked_i_profile_parse(const char *name, const char *text, size_t size,
-                                                 const sked_graph *g, sked_graph **out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_durations_apply_profile(const char *path, const sked_graph *g,
+                                                           sked_graph **out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_durations_parse_profile(const char *name, const char *text, size_t size,
+                                                           const sked_graph *g, sked_graph **out,
+                                                           sked_error *err);
 /* GraphML whose resource model (graphml.c) is in memory too; options and files beside it are not asked. */
 SKED_MUST_CHECK sked_status sked_i_graphml_parse(const sked_i_source *source,
                                                  const sked_i_source *resource_model, sked_graph **out,
                                                  sked_error *err);
 /* A machine as sked-machine-1 (machine.c). */
-void sked_i_machine_format(const sked_machine *m, sked_i_buffer *out);
+void sked_i_format_of_machines(const sked_machine *m, sked_i_buffer *out);
 /* Writes a schedule (schedule_json.c). */
-SKED_MUST_CHECK sked_status sked_i_schedule_write(const sked_problem *p, const sked_schedule *s,
-                                                  sked_i_buffer *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_native_schedule_write(const sked_problem *p, const sked_schedule *s,
+                                                         sked_i_buffer *out, sked_error *err);
 #endif

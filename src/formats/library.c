@@ -339,8 +339,8 @@ static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, 
     sked_i_json_end(j);
 }
 
-sked_status sked_i_profile_parse(const char *name, const char *text, size_t size, const sked_graph *g,
-                                 sked_graph **out, sked_error *err)
+sked_status sked_i_durations_parse_profile(const char *name, const char *text, size_t size,
+                                           const sked_graph *g, sked_graph **out, sked_error *err)
 {
     const sked_i_source source = {name, text, size, &no_options};
     sked_i_json j = {0};
@@ -367,12 +367,13 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_profile_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
+sked_status sked_i_durations_apply_profile(const char *path, const sked_graph *g, sked_graph **out,
+                                           sked_error *err)
 {
     sked_i_json_file file;
     sked_status st = sked_i_json_load(path, &file, err);
     if (st == SKED_OK)
-        st = sked_i_profile_parse(file.name, file.text, file.size, g, out, err);
+        st = sked_i_durations_parse_profile(file.name, file.text, file.size, g, out, err);
     free(file.text);
     return st;
 }

@@ -109,8 +109,8 @@ static sked_status add_node(sked_machine_builder *b, const char *name, const ske
     const double speed = isnan(node->clock) ? 1 : node->clock / first;
     if (node->cores <= 1)
         return sked_machine_builder_add_device(b, name, NULL, speed, node->memory, NULL, err);
-    return sked_i_machine_add_alike(b, name, "/", (int64_t)node->cores, speed,
-                                    floor(node->memory / node->cores), err);
+    return sked_i_read_alike_devices(b, name, "/", (int64_t)node->cores, speed,
+                                     floor(node->memory / node->cores), err);
 }
 
 sked_status sked_i_wfnodes_machine(const sked_i_source *source, const sked_i_wfnodes *nodes, const char *name,

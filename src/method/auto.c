@@ -41,7 +41,7 @@ static const member for_large_shops[] = {
     {"exact", NULL, 0.5, true},
     {"search", NULL, 1, false},
 };
-/* Unequal devices: exact proves many small problems within moments, and finds what annealing misses. */
+/* Heterogeneous devices: exact proves many small problems within moments, and finds what annealing misses. */
 static const member for_machines[] = {
     {"list", NULL, 0, false},
     {"heft", NULL, 0, false},
@@ -84,7 +84,7 @@ typedef struct plan {
 /* Ops of small shops, and of those that are worth a proof at all. */
 static const int32_t small_shop = 160, large_shop = 250;
 
-/* What lookahead costs on unequal devices, and what is quick: about a tenth of a second. */
+/* What lookahead costs on heterogeneous devices, and what is quick: about a tenth of a second. */
 static const double quick_work = 2e6;
 
 static double lookahead_work(const sked_problem *p)
@@ -101,7 +101,7 @@ static plan choose(const sked_problem *p)
         return PLAN(for_limits);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->machine != NULL)
         return lookahead_work(p) <= quick_work ? PLAN(for_machines) : PLAN(for_large_machines);
-    if (p->graph->n_ops <= large_shop && sked_i_shop_fits(p))
+    if (p->graph->n_ops <= large_shop && sked_i_shop_model_fits(p))
         return p->graph->n_ops <= small_shop ? PLAN(for_shops) : PLAN(for_large_shops);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
 }

@@ -2,8 +2,8 @@
 #ifndef SKED_METHOD_DRIVER_H
 #define SKED_METHOD_DRIVER_H
 #include "method/exchange.h"
+#include "method/incumbents.h"
 #include "method/method.h"
-#include "method/result_pool.h"
 #include "schedule/value_curve.h"
 
 /* What a method keeps between its turns. */
@@ -14,7 +14,7 @@ typedef struct sked_i_kept_state {
 } sked_i_kept_state;
 
 typedef struct sked_i_driver {
-    sked_i_result_pool pool;
+    sked_i_incumbents pool;
     double bound;        /* proven lower bound of the objective */
     double second_bound; /* objective ii: bound of the length at II = bound; else -INFINITY */
     double least_ii;     /* another objective at the least interval: proven bound of that; else 0 */
@@ -52,7 +52,7 @@ void sked_i_driver_note(sked_i_run *run);
 /* Takes over what another driver of the same problem has proved. share.c */
 void sked_i_driver_take_bounds(sked_i_driver *d, const sked_i_driver *from);
 /* Takes over what a share or the run it belongs to has kept, and judged, under the name of its method. */
-SKED_MUST_CHECK sked_status sked_i_driver_take_over(sked_i_run *run, const sked_i_result_pool_entry *e,
+SKED_MUST_CHECK sked_status sked_i_driver_take_over(sked_i_run *run, const sked_i_incumbent *e,
                                                     sked_error *err);
 /* Offers a schedule under the name of the method that made it. share.c */
 SKED_MUST_CHECK sked_status sked_i_driver_pass_on(sked_i_run *run, const sked_schedule *s, const char *maker,

@@ -68,7 +68,7 @@ static news describe(const sked_i_run *run)
     news n = {.bound = d->proved && !by_length ? fmax(d->bound, sked_i_run_best(run)) : d->bound,
               .second_bound = d->second_bound,
               .least_ii = d->least_ii,
-              .rank = sked_i_result_pool_best(&d->pool)};
+              .rank = sked_i_incumbents_best(&d->pool)};
     n.brings = sked_i_result_rank_precedes(n.rank, d->exchange->told);
     if (n.brings) {
         n.ii = d->pool.entry[0].schedule->ii;
@@ -112,7 +112,7 @@ static sked_status take_schedule(sked_i_run *run, const news *n, const char *row
     sked_schedule *s = NULL;
     if (sked_i_result_rank_precedes(n->rank, d->exchange->told))
         d->exchange->told = n->rank;
-    if (!sked_i_result_rank_precedes(n->rank, sked_i_result_pool_best(&d->pool)))
+    if (!sked_i_result_rank_precedes(n->rank, sked_i_incumbents_best(&d->pool)))
         return SKED_OK;
     if (maker == NULL)
         return sked_i_fail(err, SKED_ERR_BUG, "another rank sent a schedule of no method");

@@ -39,7 +39,7 @@ typedef struct hefter {
 
 /*
  * Share of a transfer that the rank counts. Identical devices: two taken at random are the same one time in
- * m. Unequal devices: in full, as published.
+ * m. Heterogeneous devices: in full, as published.
  */
 static double transfer_share(const hefter *x)
 {
@@ -54,7 +54,7 @@ static sked_status find_optimistic_costs(hefter *x, double *mean, sked_error *er
 {
     const sked_i_costs *c = x->view.costs;
     sked_status st = SKED_OK;
-    SKED_NEW(x->ahead, (int64_t)x->view.n * c->classes);
+    SKED_NEW(x->ahead, (int64_t)x->view.n * c->time_kinds);
     SKED_TRY(sked_i_optimistic_costs(&x->view, x->ahead, mean, err));
 cleanup:
     return st;

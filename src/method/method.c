@@ -108,8 +108,8 @@ static sked_status deliver(sked_i_run *run, sked_result *out, sked_error *err)
     sked_status st = SKED_OK;
     sked_schedule **chosen = NULL;
     SKED_NEW(chosen, top);
-    SKED_TRY(sked_i_result_pool_choose(&run->driver->pool, run->problem, run->costs, top, opt->min_distance,
-                                       chosen, &out->count, err));
+    SKED_TRY(sked_i_incumbents_choose(&run->driver->pool, run->problem, run->costs, top, opt->min_distance,
+                                      chosen, &out->count, err));
     out->schedule = chosen;
     return SKED_OK;
 cleanup:

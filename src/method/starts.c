@@ -7,14 +7,14 @@
 #include <string.h>
 
 /*
- * Serial generation that starts nothing before its target, in the order of the targets. Unequal devices:
- * *fits becomes false past the horizon, too.
+ * Serial generation that starts nothing before its target, in the order of the targets. Heterogeneous
+ * devices: *fits becomes false past the horizon, too.
  */
 static sked_status place_from(const sked_i_run *run, const double *target, sked_schedule *s, bool *fits,
                               sked_error *err)
 {
     const sked_problem *p = run->problem;
-    const bool separate = sked_i_needs_sequencing(p);
+    const bool separate = sked_i_sequencing_needed(p);
     sked_status st = SKED_OK;
     sked_i_dag v = {0};
     sked_i_pools pools = {0};
@@ -31,7 +31,7 @@ static sked_status place_from(const sked_i_run *run, const double *target, sked_
                               .limit = &run->limit};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, fits, err));
     if (*fits && v.costs != NULL)
-        *fits = sked_i_keeps_horizon(p, sked_i_latest_finish(v.costs, s));
+        *fits = sked_i_keeps_horizon(p, sked_i_costs_latest_finish(v.costs, s));
 cleanup:
     free(rank);
     sked_i_dag_free(&v);

@@ -1,5 +1,5 @@
 /*
- * Makespan bounds that see unequal devices and links, beside those of the relaxation without them.
+ * Makespan bounds that see heterogeneous devices and links, beside those of the relaxation without them.
  *
  * Paths: head[op][kind] is the earliest start of an op should it run on a device of that kind, the greatest
  * over its predecessors of the least over their kinds of head, lag and transfer; tail[op][kind] likewise.
@@ -29,7 +29,7 @@ typedef struct bounder {
     int32_t kinds;       /* of them */
     double *count;       /* [kinds] devices */
     double *head, *tail; /* [ops * kinds] INFINITY: cannot run there */
-    double *near;        /* [groups] scratch */
+    double *near;        /* [kinds] scratch */
     bool whole;
     double best;
     const char *why;
@@ -73,7 +73,7 @@ static double time_on(const bounder *b, int32_t op, int32_t kind)
 static double transfer(const bounder *b, double bytes, int32_t from, int32_t to)
 {
     const sked_machine *m = b->p->machine;
-    const int64_t at = (int64_t)from * m->n_groups + to;
+    const int64_t at = (int64_t)from * m->n_link_kinds + to;
     if (isnan(m->link_latency[at]))
         return bytes > 0 ? INFINITY : 0;
     return m->link_latency[at] + bytes / m->link_bandwidth[at];
@@ -81,27 +81,27 @@ static double transfer(const bounder *b, double bytes, int32_t from, int32_t to)
 
 /*
  * Carries value[other end][kind] along the edge: least[kind] for a device of each kind at this end. Per kind
- * it comes from the same device, or from the best of some group over its link. O(kinds + groups^2).
+ * it comes from the same device, or from the best of some kind over its link. O(kinds + kinds^2).
  */
 static void pass(const bounder *b, int64_t e, bool backward, const double *value, double *least)
 {
     const sked_machine *m = b->p->machine;
     const double bytes = b->g->edge_bytes[e];
-    for (int32_t g = 0; g < m->n_groups; g++)
-        b->near[g] = b->near[m->n_groups + g] = INFINITY;
+    for (int32_t g = 0; g < m->n_link_kinds; g++)
+        b->near[g] = b->near[m->n_link_kinds + g] = INFINITY;
     for (int32_t k = 0; k < b->kinds; k++) {
-        const int32_t g = m->group[sked_i_kinds_device(&b->like, k)];
+        const int32_t g = m->link_kind[sked_i_kinds_device(&b->like, k)];
         const double lag = backward ? 0 : sked_i_lag(b->c, e, sked_i_kinds_device(&b->like, k));
         least[k] = value[k] + lag;
         b->near[g] = fmin(b->near[g], least[k]);
     }
-    for (int32_t g = 0; g < m->n_groups; g++)
-        for (int32_t other = 0; other < m->n_groups; other++) {
+    for (int32_t g = 0; g < m->n_link_kinds; g++)
+        for (int32_t other = 0; other < m->n_link_kinds; other++) {
             const double t = backward ? transfer(b, bytes, g, other) : transfer(b, bytes, other, g);
-            b->near[m->n_groups + g] = fmin(b->near[m->n_groups + g], b->near[other] + t);
+            b->near[m->n_link_kinds + g] = fmin(b->near[m->n_link_kinds + g], b->near[other] + t);
         }
     for (int32_t k = 0; k < b->kinds; k++) {
-        least[k] = fmin(least[k], b->near[m->n_groups + m->group[sked_i_kinds_device(&b->like, k)]]);
+        least[k] = fmin(least[k], b->near[m->n_link_kinds + m->link_kind[sked_i_kinds_device(&b->like, k)]]);
         least[k] += backward ? sked_i_lag(b->c, e, sked_i_kinds_device(&b->like, k)) : 0;
     }
 }
@@ -146,14 +146,14 @@ static void fill_tails(bounder *b, double *least)
 /* Leaves head and tail NULL where they would cost too much. */
 static sked_status path_bound(bounder *b, sked_error *err)
 {
-    const int32_t groups = b->p->machine->n_groups;
+    const int32_t kinds = b->p->machine->n_link_kinds;
     const int64_t cells = (int64_t)b->g->n_ops * b->kinds;
     sked_status st = SKED_OK;
     double *least = NULL;
-    if (cells > most_cells || (double)b->g->n_edges * (b->kinds + (double)groups * groups) > path_budget)
+    if (cells > most_cells || (double)b->g->n_edges * (b->kinds + (double)kinds * kinds) > path_budget)
         return SKED_OK;
     SKED_NEW(least, b->kinds);
-    SKED_NEW(b->near, 2 * (int64_t)groups);
+    SKED_NEW(b->near, 2 * (int64_t)kinds);
     SKED_NEW(b->head, cells);
     SKED_NEW(b->tail, cells);
     fill_heads(b, least);
@@ -197,7 +197,7 @@ static sked_status fill_rows(const bounder *b, double **out, int64_t *rows, sked
     }
     for (int32_t k = 0; k < b->kinds; k++)
         time[*rows * b->kinds + k] =
-            together / b->c->speed[sked_i_device_class(b->c, sked_i_kinds_device(&b->like, k))];
+            together / b->c->speed[sked_i_device_time_kind(b->c, sked_i_kinds_device(&b->like, k))];
     *rows += together > 0;
     *out = time;
 cleanup:
@@ -278,26 +278,26 @@ cleanup:
     return st;
 }
 
-/* A device with ops fixed on it is told apart from all others: group[d] is its number. */
+/* A device with ops fixed on it is told apart from all others: kind[d] is its number. */
 static sked_status tell_apart(bounder *b, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int32_t *group = NULL;
-    SKED_NEW0(group, b->c->devices);
+    int32_t *kind = NULL;
+    SKED_NEW0(kind, b->c->devices);
     for (int32_t i = 0; b->p->fix_device && i < b->g->n_ops; i++)
         if (b->p->fix_device[i] >= 0)
-            group[b->p->fix_device[i]] = b->p->fix_device[i] + 1;
-    st = find_kinds(b, group, err);
-    if (st == SKED_OK && b->kinds > most_kinds) { /* their classes then */
-        memset(group, 0, (size_t)b->c->devices * sizeof *group);
-        st = find_kinds(b, group, err);
+            kind[b->p->fix_device[i]] = b->p->fix_device[i] + 1;
+    st = find_kinds(b, kind, err);
+    if (st == SKED_OK && b->kinds > most_kinds) { /* kinds of times then */
+        memset(kind, 0, (size_t)b->c->devices * sizeof *kind);
+        st = find_kinds(b, kind, err);
     }
 cleanup:
-    free(group);
+    free(kind);
     return st;
 }
 
-sked_status sked_i_machine_bound(const sked_problem *p, const sked_i_costs *c, double *bound,
+sked_status sked_i_bound_machine(const sked_problem *p, const sked_i_costs *c, double *bound,
                                  const char **why, sked_error *err)
 {
     bounder b = {

@@ -346,7 +346,7 @@ static sked_status ask_pools(bounder *b, workspace *w, sked_error *err)
     return SKED_OK;
 }
 
-sked_status sked_i_makespan_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+sked_status sked_i_bound_makespan(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
     bounder b = {.p = p, .g = p->graph, .whole = sked_i_problem_integral(p), .why = "critical path"};
     workspace w = {0};

@@ -590,7 +590,7 @@ static void close_prober(prober *b)
     free(b->item);
 }
 
-sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+sked_status sked_i_bound_memory(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
                                 const char **why, sked_error *err)
 {
     sked_status st = SKED_OK;

@@ -175,7 +175,7 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
         SKED_TRY(sked_i_least_peak(p, &spread, err));
         keep(spread, "values that must be held while one op runs, or at the end", &best, why);
     }
-    SKED_TRY(sked_i_memory_bound(p, effort, &spread, &reason, err));
+    SKED_TRY(sked_i_bound_memory(p, effort, &spread, &reason, err));
     keep(settle_amount(p->graph, spread), reason, &best, why);
     *bound = best;
 cleanup:
@@ -214,7 +214,7 @@ static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort 
     sked_status st;
     switch (p->objective) {
     case SKED_OBJECTIVE_MAKESPAN:
-        return sked_i_makespan_bound(p, bound, reason, err);
+        return sked_i_bound_makespan(p, bound, reason, err);
     case SKED_OBJECTIVE_II:
         return ii_bound(p, bound, reason, err);
     case SKED_OBJECTIVE_MEMORY:
@@ -241,7 +241,7 @@ sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_costs *c,
     if (st == SKED_OK)
         st = plain_bound(&relaxed.problem, effort, &best, &reason, err);
     if (st == SKED_OK && p->machine != NULL && p->objective == SKED_OBJECTIVE_MAKESPAN)
-        st = sked_i_machine_bound(p, c, &best, &reason, err);
+        st = sked_i_bound_machine(p, c, &best, &reason, err);
     sked_i_relaxed_free(&relaxed);
     if (st != SKED_OK)
         return st;

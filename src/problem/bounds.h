@@ -13,14 +13,14 @@ static inline double sked_i_bound_settle(double bound, bool whole)
 }
 
 /* Objective makespan (bound_makespan.c). Near-linear for large graphs. */
-SKED_MUST_CHECK sked_status sked_i_makespan_bound(const sked_problem *p, double *bound, const char **why,
+SKED_MUST_CHECK sked_status sked_i_bound_makespan(const sked_problem *p, double *bound, const char **why,
                                                   sked_error *err);
-/* The same on unequal devices (bound_machine.c): raises *bound, which holds already, and says why. */
-SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, const sked_i_costs *c, double *bound,
+/* The same on heterogeneous devices (bound_machine.c): raises *bound, which holds already, and says why. */
+SKED_MUST_CHECK sked_status sked_i_bound_machine(const sked_problem *p, const sked_i_costs *c, double *bound,
                                                  const char **why, sked_error *err);
 
 /* Objective memory (bound_memory.c): what must be alive at some moment. */
-SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort,
+SKED_MUST_CHECK sked_status sked_i_bound_memory(const sked_problem *p, const sked_i_bound_effort *effort,
                                                 double *bound, const char **why, sked_error *err);
 /*
  * life: [ops] how long each value lives at the least: the longest path to a reader, the most promising values

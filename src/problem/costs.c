@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Times by (op, class) in one table: 256 MB at most. */
+/* Times by (op, kind of time) in one table: 256 MB at most. */
 static const int64_t most_times = 1 << 25;
 
 /* While a method runs on this thread: its run has compiled them. */
@@ -22,7 +22,7 @@ bool sked_i_costs_lock(bool locked)
 
 void sked_i_costs_free(sked_i_costs *c)
 {
-    free(c->class_of);
+    free(c->time_kind_of);
     free(c->speed);
     free(c->row);
     free(c->table);
@@ -49,24 +49,24 @@ static trait trait_of(const sked_problem *p, int32_t d)
 }
 
 /* Classes by trait, numbered by their first device. */
-static sked_status make_classes(const sked_problem *p, sked_i_costs *c, trait *traits, sked_error *err)
+static sked_status make_time_kinds(const sked_problem *p, sked_i_costs *c, trait *traits, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_names seen = {0};
     char key[64];
     bool fresh;
-    SKED_NEW(c->class_of, c->devices);
+    SKED_NEW(c->time_kind_of, c->devices);
     for (int32_t d = 0; d < c->devices; d++) {
         const trait t = trait_of(p, d);
         const int size = snprintf(key, sizeof key, "%a %d %d", t.speed, (int)t.name, (int)t.type);
-        c->class_of[d] = sked_i_names_add(&seen, key, (size_t)size, &fresh);
-        if (c->class_of[d] < 0)
+        c->time_kind_of[d] = sked_i_names_add(&seen, key, (size_t)size, &fresh);
+        if (c->time_kind_of[d] < 0)
             SKED_TRY(sked_i_no_memory(err));
-        traits[c->class_of[d]] = t;
+        traits[c->time_kind_of[d]] = t;
     }
-    c->classes = seen.count;
-    SKED_NEW(c->speed, c->classes);
-    for (int32_t k = 0; k < c->classes; k++)
+    c->time_kinds = seen.count;
+    SKED_NEW(c->speed, c->time_kinds);
+    for (int32_t k = 0; k < c->time_kinds; k++)
         c->speed[k] = traits[k].speed;
 cleanup:
     sked_i_names_free(&seen);
@@ -76,7 +76,7 @@ cleanup:
 /* One row of the table: the durations the op has, by type, then over them by name. */
 static void fill_row(const sked_i_costs *c, int32_t op, const trait *traits, const double *said, double *row)
 {
-    for (int32_t k = 0; k < c->classes; k++) {
+    for (int32_t k = 0; k < c->time_kinds; k++) {
         const trait *t = &traits[k];
         double x = c->graph->duration[op] / t->speed;
         if (t->type >= 0 && !isnan(said[t->type]))
@@ -98,11 +98,11 @@ static sked_status fill_table(sked_i_costs *c, const trait *traits, sked_error *
     SKED_NEW(c->row, g->n_ops);
     for (int32_t i = 0; i < g->n_ops; i++)
         c->row[i] = g->on_ptr[i] < g->on_ptr[i + 1] ? rows++ : -1;
-    if (rows > most_times / c->classes)
+    if (rows > most_times / c->time_kinds)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "%d ops with durations by device on %d kinds of devices: more than %lld times",
-                           (int)rows, (int)c->classes, (long long)most_times);
-    SKED_NEW(c->table, (int64_t)rows * c->classes);
+                           (int)rows, (int)c->time_kinds, (long long)most_times);
+    SKED_NEW(c->table, (int64_t)rows * c->time_kinds);
     SKED_NEW(said, g->on_names.count);
     for (int32_t k = 0; k < g->on_names.count; k++)
         said[k] = NAN;
@@ -110,7 +110,7 @@ static sked_status fill_table(sked_i_costs *c, const trait *traits, sked_error *
         for (int64_t k = g->on_ptr[i]; k < g->on_ptr[i + 1]; k++)
             said[g->on_name[k]] = g->on_duration[k];
         if (c->row[i] >= 0)
-            fill_row(c, i, traits, said, c->table + (int64_t)c->row[i] * c->classes);
+            fill_row(c, i, traits, said, c->table + (int64_t)c->row[i] * c->time_kinds);
         for (int64_t k = g->on_ptr[i]; k < g->on_ptr[i + 1]; k++)
             said[g->on_name[k]] = NAN;
     }
@@ -130,7 +130,7 @@ sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error
     c->devices = p->machine->n_devices;
     c->machine = p->machine;
     SKED_NEW(traits, c->devices);
-    SKED_TRY(make_classes(p, c, traits, err));
+    SKED_TRY(make_time_kinds(p, c, traits, err));
     SKED_TRY(fill_table(c, traits, err));
 cleanup:
     free(traits);
@@ -140,16 +140,16 @@ cleanup:
 double sked_i_shortest_time(const sked_i_costs *c, int32_t op)
 {
     double best = INFINITY;
-    for (int32_t k = 0; k < c->classes; k++)
-        best = fmin(best, sked_i_class_time(c, op, k));
+    for (int32_t k = 0; k < c->time_kinds; k++)
+        best = fmin(best, sked_i_kind_time(c, op, k));
     return best;
 }
 
 double sked_i_longest_time(const sked_i_costs *c, int32_t op)
 {
     double worst = 0;
-    for (int32_t k = 0; k < c->classes; k++) {
-        const double t = sked_i_class_time(c, op, k);
+    for (int32_t k = 0; k < c->time_kinds; k++) {
+        const double t = sked_i_kind_time(c, op, k);
         worst = t < INFINITY && t > worst ? t : worst;
     }
     return worst;
@@ -159,7 +159,7 @@ double sked_i_longest_transfer(const sked_i_costs *c, double bytes)
 {
     const sked_machine *m = c->machine;
     double worst = m == NULL && c->devices > 1 ? c->latency + bytes / c->bandwidth : 0;
-    for (int64_t k = 0; m != NULL && k < (int64_t)m->n_groups * m->n_groups; k++)
+    for (int64_t k = 0; m != NULL && k < (int64_t)m->n_link_kinds * m->n_link_kinds; k++)
         if (!isnan(m->link_latency[k]))
             worst = fmax(worst, m->link_latency[k] + bytes / m->link_bandwidth[k]);
     return worst;
@@ -169,8 +169,8 @@ double sked_i_mean_time(const sked_i_costs *c, int32_t op)
 {
     double sum = 0;
     int32_t able = 0;
-    if (c->class_of == NULL)
-        return sked_i_class_time(c, op, 0);
+    if (c->time_kind_of == NULL)
+        return sked_i_kind_time(c, op, 0);
     for (int32_t d = 0; d < c->devices; d++) {
         const double t = sked_i_time(c, op, d);
         sum += t < INFINITY ? t : 0;
@@ -187,10 +187,10 @@ void sked_i_mean_link(const sked_i_costs *c, double *latency, double *per_byte)
     *per_byte = m == NULL ? 1 / c->bandwidth : 0;
     if (m == NULL)
         return;
-    for (int32_t a = 0; a < m->n_groups; a++)
-        for (int32_t b = 0; b < m->n_groups; b++) {
-            const int64_t at = (int64_t)a * m->n_groups + b;
-            const double count = (double)m->group_size[a] * (m->group_size[b] - (a == b));
+    for (int32_t a = 0; a < m->n_link_kinds; a++)
+        for (int32_t b = 0; b < m->n_link_kinds; b++) {
+            const int64_t at = (int64_t)a * m->n_link_kinds + b;
+            const double count = (double)m->link_kind_size[a] * (m->link_kind_size[b] - (a == b));
             if (isnan(m->link_latency[at]) || count == 0)
                 continue;
             *latency += count * m->link_latency[at];
@@ -205,10 +205,10 @@ double sked_i_sequential_time(const sked_i_costs *c)
 {
     const int32_t n = c->graph->n_ops;
     double best = INFINITY, least = 0;
-    for (int32_t k = 0; k < c->classes; k++) {
+    for (int32_t k = 0; k < c->time_kinds; k++) {
         double sum = 0;
         for (int32_t i = 0; i < n; i++)
-            sum += sked_i_class_time(c, i, k);
+            sum += sked_i_kind_time(c, i, k);
         best = fmin(best, sum);
     }
     for (int32_t i = 0; isinf(best) && i < n; i++)
@@ -216,7 +216,7 @@ double sked_i_sequential_time(const sked_i_costs *c)
     return isinf(best) ? least : best;
 }
 
-double sked_i_latest_finish(const sked_i_costs *c, const sked_schedule *s)
+double sked_i_costs_latest_finish(const sked_i_costs *c, const sked_schedule *s)
 {
     double latest = 0;
     for (int32_t i = 0; i < c->graph->n_ops; i++) {
@@ -238,7 +238,7 @@ double sked_problem_duration(const sked_problem *p, int32_t op, int32_t device)
         return g->duration[op];
     const char *name = sked_machine_device_name(p->machine, device);
     const char *type = sked_machine_device_type(p->machine, device);
-    double x = sked_i_profile_time(p->machine, g, op, device);
+    double x = sked_i_machine_profile_time(p->machine, g, op, device);
     if (isnan(x))
         x = sked_graph_duration_on(g, op, name);
     if (isnan(x) && type != NULL)

@@ -1,7 +1,7 @@
 /*
  * What ops and edges of a problem cost on each device, compiled for fast questions. Devices on which every op
- * takes the same time form a class; one table holds times by (op, class) where the graph gives durations by
- * device. validate.c does not use this: it looks names up itself.
+ * takes the same time are one kind of time; one table holds times by (op, kind of time) where the graph gives
+ * durations by device. validate.c does not use this: it looks names up itself.
  */
 #ifndef SKED_PROBLEM_COSTS_H
 #define SKED_PROBLEM_COSTS_H
@@ -13,17 +13,17 @@ typedef struct sked_i_costs {
     const sked_machine *machine; /* NULL: identical devices */
     int32_t devices;
     double latency, bandwidth; /* identical devices */
-    int32_t classes;           /* at least 1 */
-    int32_t *class_of;         /* [devices]; NULL: one class */
-    double *speed;             /* [classes]; NULL: 1 */
+    int32_t time_kinds;        /* at least 1 */
+    int32_t *time_kind_of;     /* [devices]; NULL: one kind of time */
+    double *speed;             /* [time_kinds]; NULL: 1 */
     int32_t *row;              /* [ops] row in the table, -1: duration / speed; NULL: no table */
-    double *table;             /* [rows * classes] INFINITY: cannot run there */
+    double *table;             /* [rows * time_kinds] INFINITY: cannot run there */
 } sked_i_costs;
 
 /*
  * p, without a profile (SKED_TAKE_PROBLEM, sked_i_lower), is kept by reference and must stay. A run compiles
  * them once, when it lowers its problem, and hands them to whoever needs them; others may make their own.
- * O(ops + durations by device + rows * classes). Free in any case.
+ * O(ops + durations by device + rows * time_kinds). Free in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error *err);
 void sked_i_costs_free(sked_i_costs *c);
@@ -34,7 +34,7 @@ static inline sked_i_costs sked_i_costs_of_equal(const sked_problem *p)
                           .devices = p->devices,
                           .latency = p->latency,
                           .bandwidth = p->bandwidth,
-                          .classes = 1};
+                          .time_kinds = 1};
 }
 /*
  * The driver locks them on the thread that runs a method: debug builds then stop where a machine's costs are
@@ -42,20 +42,20 @@ static inline sked_i_costs sked_i_costs_of_equal(const sked_problem *p)
  */
 bool sked_i_costs_lock(bool locked);
 
-static inline double sked_i_class_time(const sked_i_costs *c, int32_t op, int32_t k)
+static inline double sked_i_kind_time(const sked_i_costs *c, int32_t op, int32_t k)
 {
     if (c->row != NULL && c->row[op] >= 0)
-        return c->table[(int64_t)c->row[op] * c->classes + k];
+        return c->table[(int64_t)c->row[op] * c->time_kinds + k];
     return c->speed != NULL ? c->graph->duration[op] / c->speed[k] : c->graph->duration[op];
 }
-static inline int32_t sked_i_device_class(const sked_i_costs *c, int32_t device)
+static inline int32_t sked_i_device_time_kind(const sked_i_costs *c, int32_t device)
 {
-    return c->class_of != NULL ? c->class_of[device] : 0;
+    return c->time_kind_of != NULL ? c->time_kind_of[device] : 0;
 }
 /* Time of op on a device; INFINITY: it cannot run there. */
 static inline double sked_i_time(const sked_i_costs *c, int32_t op, int32_t device)
 {
-    return sked_i_class_time(c, op, sked_i_device_class(c, device));
+    return sked_i_kind_time(c, op, sked_i_device_time_kind(c, device));
 }
 /* Lag of an edge when its `from` runs on that device. */
 static inline double sked_i_lag(const sked_i_costs *c, int64_t edge, int32_t device)
@@ -94,5 +94,5 @@ static inline double sked_i_time_in(const sked_i_costs *c, const sked_schedule *
 /* All ops on the best single device; where none can run them all, the sum of the shortest times. */
 double sked_i_sequential_time(const sked_i_costs *c);
 /* Latest finish. O(ops). */
-double sked_i_latest_finish(const sked_i_costs *c, const sked_schedule *s);
+double sked_i_costs_latest_finish(const sked_i_costs *c, const sked_schedule *s);
 #endif

@@ -13,7 +13,7 @@ void sked_i_kinds_free(sked_i_kinds *k)
 }
 
 /* Numbers kinds by their key; name[kind]: none yet. */
-static void number_by_class(sked_i_kinds *k, const sked_i_keyed *item, int32_t devices, int32_t *name)
+static void number_by_time(sked_i_kinds *k, const sked_i_keyed *item, int32_t devices, int32_t *name)
 {
     for (int32_t j = 0; j < devices; j++) {
         if (j == 0 || item[j].key != item[j - 1].key)
@@ -44,7 +44,7 @@ static void list_members(sked_i_kinds *k, int32_t devices)
         k->first[j] -= k->size[j];
 }
 
-sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool by_class, sked_i_kinds *out,
+sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool by_time, sked_i_kinds *out,
                               sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -59,13 +59,13 @@ sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool 
     SKED_NEW(spare, c->devices);
     SKED_NEW(name, c->devices);
     if (apart == NULL && c->machine != NULL)
-        apart = c->machine->group;
+        apart = c->machine->link_kind;
     for (int32_t d = 0; d < c->devices; d++)
         item[d] = (sked_i_keyed){
-            (uint64_t)sked_i_device_class(c, d) << 32 | (uint32_t)(apart != NULL ? apart[d] : 0), d};
+            (uint64_t)sked_i_device_time_kind(c, d) << 32 | (uint32_t)(apart != NULL ? apart[d] : 0), d};
     sked_i_sort_keyed(item, spare, c->devices);
-    number_by_class(out, item, c->devices, name);
-    if (!by_class)
+    number_by_time(out, item, c->devices, name);
+    if (!by_time)
         number_by_device(out, c->devices, name);
     list_members(out, c->devices);
 cleanup:

@@ -15,11 +15,11 @@ typedef struct sked_i_kinds {
 } sked_i_kinds;
 
 /*
- * apart: [devices] numbers from 0 that tell devices of equal times apart; NULL: how links see them. by_class:
- * kinds in the order of classes of times, then of apart; otherwise in that of their first devices.
+ * apart: [devices] numbers from 0 that tell devices of equal times apart; NULL: how links see them. by_time:
+ * kinds in the order of kinds of times, then of apart; otherwise in that of their first devices.
  * O(devices). Free in any case.
  */
-SKED_MUST_CHECK sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool by_class,
+SKED_MUST_CHECK sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool by_time,
                                               sked_i_kinds *out, sked_error *err);
 void sked_i_kinds_free(sked_i_kinds *k);
 /* A device of the kind. */

@@ -1,5 +1,5 @@
 /*
- * Work on devices of unequal kinds, divided as if ops could be cut: least T with x >= 0, sum over kinds of
+ * Work on devices of several kinds, divided as if ops could be cut: least T with x >= 0, sum over kinds of
  * x[op][kind] = 1, sum over ops of time * x <= T * devices of the kind. Any prices of the kinds prove
  * T >= (sum over ops of the least price * time) / (sum of price * devices): the dual of that linear program.
  */

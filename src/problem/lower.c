@@ -65,7 +65,7 @@ static sked_status settle_lifetime(sked_i_lowered *x, sked_error *err)
     return SKED_OK;
 }
 
-bool sked_i_memory_may_bind(const sked_problem *p)
+bool sked_i_lower_memory_may_bind(const sked_problem *p)
 {
     double all = 0;
     if (!sked_i_has_memory_limit(p))
@@ -80,7 +80,7 @@ bool sked_i_memory_may_bind(const sked_problem *p)
 
 static bool limit_is_idle(const sked_i_lowered *x)
 {
-    return sked_i_has_memory_limit(&x->problem) && !sked_i_memory_may_bind(&x->problem);
+    return sked_i_has_memory_limit(&x->problem) && !sked_i_lower_memory_may_bind(&x->problem);
 }
 
 static sked_status drop_limit(sked_i_lowered *x, sked_error *err)
@@ -103,11 +103,11 @@ static sked_status compile(sked_i_lowered *x, sked_error *err)
     return sked_i_costs_make(&x->problem, &x->costs, err);
 }
 
-/* All devices of one class, all links alike, no memory of their own: the short form in disguise. */
+/* All devices of one kind of time, all links alike, no memory of their own: the short form in disguise. */
 static bool devices_are_equal(const sked_i_lowered *x)
 {
     double latency, bandwidth;
-    return x->problem.machine != NULL && x->costs.classes == 1 && !sked_i_has_device_memory(&x->problem) &&
+    return x->problem.machine != NULL && x->costs.time_kinds == 1 && !sked_i_has_device_memory(&x->problem) &&
            sked_i_machine_one_link(x->problem.machine, &latency, &bandwidth);
 }
 
@@ -120,7 +120,7 @@ static sked_status shorten(sked_i_lowered *x, sked_error *err)
     bool same = true;
     SKED_NEW(time, g->n_ops);
     for (int32_t i = 0; i < g->n_ops; i++) {
-        time[i] = sked_i_class_time(&x->costs, i, 0);
+        time[i] = sked_i_kind_time(&x->costs, i, 0);
         same = same && time[i] == g->duration[i];
     }
     if (!same)

@@ -39,7 +39,7 @@ SKED_MUST_CHECK sked_status sked_i_lower_profile(const sked_problem *asked, sked
 void sked_i_lowered_free(sked_i_lowered *x);
 
 /* Could a schedule break a memory limit? false: the values of all ops together fit everywhere. O(ops) */
-bool sked_i_memory_may_bind(const sked_problem *p);
+bool sked_i_lower_memory_may_bind(const sked_problem *p);
 
 /*
  * A relaxation in the short form: every op takes its shortest time (on its fixed device where it has one),

@@ -42,8 +42,8 @@ void sked_machine_destroy(sked_machine *m)
                            m->speed,
                            m->memory,
                            m->links,
-                           m->group,
-                           m->group_size,
+                           m->link_kind,
+                           m->link_kind_size,
                            m->link_latency,
                            m->link_bandwidth,
                            m->durations.first,
@@ -279,9 +279,9 @@ static sked_status check_profile(const sked_machine *m, sked_error *err)
 /* What the ends of links are: a device, or else a type. */
 typedef struct resolver {
     sked_machine *m;
-    int32_t *device, *type;       /* [ends] -1: it is the other */
-    int32_t *type_ptr, *of_group; /* groups by type: [types + 1], [groups] */
-    int32_t *group_type;          /* [groups] */
+    int32_t *device, *type;      /* [ends] -1: it is the other */
+    int32_t *type_ptr, *of_kind; /* kinds by type: [types + 1], [kinds] */
+    int32_t *kind_type;          /* [kinds] */
 } resolver;
 
 static sked_status resolve_ends(resolver *x, sked_error *err)
@@ -336,62 +336,62 @@ cleanup:
     return st;
 }
 
-/* A group for every device that a link names, and one for the others of each type (and of none). */
-static sked_status make_groups(resolver *x, sked_error *err)
+/* A kind for every device that a link names, and one for the others of each type (and of none). */
+static sked_status make_kinds(resolver *x, sked_error *err)
 {
     sked_machine *m = x->m;
     sked_status st = SKED_OK;
-    int32_t *common = NULL; /* [types + 1] group of the unnamed devices of a type, -1: none yet */
+    int32_t *common = NULL; /* [types + 1] kind of the unnamed devices of a type, -1: none yet */
     const int32_t types = m->type_names.count;
     SKED_NEW(common, (int64_t)types + 1);
-    SKED_NEW(m->group, m->n_devices);
+    SKED_NEW(m->link_kind, m->n_devices);
     for (int32_t t = 0; t <= types; t++)
         common[t] = -1;
     for (int32_t d = 0; d < m->n_devices; d++)
-        m->group[d] = -1;
+        m->link_kind[d] = -1;
     for (int32_t i = 0; i < m->ends.count; i++)
         if (x->device[i] >= 0)
-            m->group[x->device[i]] = m->n_groups++;
+            m->link_kind[x->device[i]] = m->n_link_kinds++;
     for (int32_t d = 0; d < m->n_devices; d++) {
         int32_t *const g = &common[m->type[d] < 0 ? types : m->type[d]];
-        if (m->group[d] < 0)
-            m->group[d] = *g < 0 ? (*g = m->n_groups++) : *g;
+        if (m->link_kind[d] < 0)
+            m->link_kind[d] = *g < 0 ? (*g = m->n_link_kinds++) : *g;
     }
-    if (m->n_groups > MOST_GROUPS)
+    if (m->n_link_kinds > MOST_GROUPS)
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                          "links of %d devices or types, more than %d; links between types serve many devices",
-                         (int)m->n_groups, (int)MOST_GROUPS);
+                         (int)m->n_link_kinds, (int)MOST_GROUPS);
 cleanup:
     free(common);
     return st;
 }
 
 /* Groups listed by the type of their devices. */
-static sked_status list_groups(resolver *x, sked_error *err)
+static sked_status list_kinds(resolver *x, sked_error *err)
 {
     const sked_machine *m = x->m;
     sked_status st = SKED_OK;
-    SKED_NEW(x->group_type, m->n_groups);
-    SKED_NEW(x->of_group, m->n_groups);
+    SKED_NEW(x->kind_type, m->n_link_kinds);
+    SKED_NEW(x->of_kind, m->n_link_kinds);
     SKED_NEW0(x->type_ptr, (int64_t)m->type_names.count + 1);
-    SKED_NEW0(x->m->group_size, m->n_groups);
+    SKED_NEW0(x->m->link_kind_size, m->n_link_kinds);
     for (int32_t d = 0; d < m->n_devices; d++) {
-        x->group_type[m->group[d]] = m->type[d];
-        m->group_size[m->group[d]]++;
+        x->kind_type[m->link_kind[d]] = m->type[d];
+        m->link_kind_size[m->link_kind[d]]++;
     }
-    for (int32_t g = 0; g < m->n_groups; g++)
-        if (x->group_type[g] >= 0)
-            x->type_ptr[x->group_type[g] + 1]++;
+    for (int32_t g = 0; g < m->n_link_kinds; g++)
+        if (x->kind_type[g] >= 0)
+            x->type_ptr[x->kind_type[g] + 1]++;
     for (int32_t t = 0; t < m->type_names.count; t++)
         x->type_ptr[t + 1] += x->type_ptr[t];
-    for (int32_t g = m->n_groups - 1; g >= 0; g--)
-        if (x->group_type[g] >= 0)
-            x->of_group[--x->type_ptr[x->group_type[g] + 1]] = g;
+    for (int32_t g = m->n_link_kinds - 1; g >= 0; g--)
+        if (x->kind_type[g] >= 0)
+            x->of_kind[--x->type_ptr[x->kind_type[g] + 1]] = g;
     for (int32_t t = 0; t < m->type_names.count; t++) /* each now points at its first: shift back */
         x->type_ptr[t] = x->type_ptr[t + 1];
     int32_t typed = 0;
-    for (int32_t g = 0; g < m->n_groups; g++)
-        typed += x->group_type[g] >= 0;
+    for (int32_t g = 0; g < m->n_link_kinds; g++)
+        typed += x->kind_type[g] >= 0;
     x->type_ptr[m->type_names.count] = typed;
 cleanup:
     return st;
@@ -399,26 +399,26 @@ cleanup:
 
 static void set_pair(sked_machine *m, int32_t from, int32_t to, const sked_i_link *l)
 {
-    const int64_t at = (int64_t)from * m->n_groups + to;
+    const int64_t at = (int64_t)from * m->n_link_kinds + to;
     m->link_latency[at] = l->latency;
     m->link_bandwidth[at] = l->bandwidth;
 }
 
-/* The groups an end stands for: list[0..count-1]. */
-static int32_t groups_of(const resolver *x, int32_t end, const int32_t **list)
+/* The kinds an end stands for: list[0..count-1]. */
+static int32_t kinds_of(const resolver *x, int32_t end, const int32_t **list)
 {
     if (x->device[end] >= 0) {
-        *list = &x->m->group[x->device[end]];
+        *list = &x->m->link_kind[x->device[end]];
         return 1;
     }
-    *list = x->of_group + x->type_ptr[x->type[end]];
+    *list = x->of_kind + x->type_ptr[x->type[end]];
     return x->type_ptr[x->type[end] + 1] - x->type_ptr[x->type[end]];
 }
 
 static void apply_link(resolver *x, const sked_i_link *l)
 {
     const int32_t *from, *to;
-    const int32_t n_from = groups_of(x, l->from, &from), n_to = groups_of(x, l->to, &to);
+    const int32_t n_from = kinds_of(x, l->from, &from), n_to = kinds_of(x, l->to, &to);
     for (int32_t i = 0; i < n_from; i++)
         for (int32_t j = 0; j < n_to; j++) {
             set_pair(x->m, from[i], to[j], l);
@@ -427,12 +427,12 @@ static void apply_link(resolver *x, const sked_i_link *l)
         }
 }
 
-/* Links between types first, those that name devices over them. As pairs come once, O(groups^2 + links). */
+/* Links between types first, those that name devices over them. As pairs come once, O(kinds^2 + links). */
 static sked_status fill_table(resolver *x, sked_error *err)
 {
     sked_machine *m = x->m;
     sked_status st = SKED_OK;
-    const int64_t cells = (int64_t)m->n_groups * m->n_groups;
+    const int64_t cells = (int64_t)m->n_link_kinds * m->n_link_kinds;
     SKED_NEW(m->link_latency, cells);
     SKED_NEW(m->link_bandwidth, cells);
     for (int64_t k = 0; k < cells; k++) {
@@ -460,8 +460,8 @@ sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **
     SKED_TRY(check_profile(m, err));
     SKED_TRY(resolve_ends(&x, err));
     SKED_TRY(check_repetitions(m, err));
-    SKED_TRY(make_groups(&x, err));
-    SKED_TRY(list_groups(&x, err));
+    SKED_TRY(make_kinds(&x, err));
+    SKED_TRY(list_kinds(&x, err));
     SKED_TRY(fill_table(&x, err));
     *out = m;
     b->m = NULL;
@@ -470,8 +470,8 @@ cleanup:
     free(x.device);
     free(x.type);
     free(x.type_ptr);
-    free(x.of_group);
-    free(x.group_type);
+    free(x.of_kind);
+    free(x.kind_type);
     if (st != SKED_OK)
         sked_i_fail(&b->failed, st, "the machine was refused");
     return st;
@@ -551,10 +551,10 @@ bool sked_i_machine_one_link(const sked_machine *m, double *latency, double *ban
     bool found = false;
     *latency = 0;
     *bandwidth = INFINITY;
-    for (int32_t a = 0; a < m->n_groups; a++)
-        for (int32_t b = 0; b < m->n_groups; b++) {
-            const int64_t at = (int64_t)a * m->n_groups + b;
-            if (a == b && m->group_size[a] < 2)
+    for (int32_t a = 0; a < m->n_link_kinds; a++)
+        for (int32_t b = 0; b < m->n_link_kinds; b++) {
+            const int64_t at = (int64_t)a * m->n_link_kinds + b;
+            if (a == b && m->link_kind_size[a] < 2)
                 continue; /* no pair */
             if (isnan(m->link_latency[at]) ||
                 (found && (m->link_latency[at] != *latency || m->link_bandwidth[at] != *bandwidth)))

@@ -1,5 +1,5 @@
 /*
- * Devices and links. Devices that no link names fall into groups by type: all pairs between two groups share
+ * Devices and links. Devices that no link names fall into kinds by type: all pairs between two kinds share
  * one link, so a machine of many devices and few types takes little memory.
  */
 #ifndef SKED_PROBLEM_MACHINE_H
@@ -33,17 +33,17 @@ struct sked_machine {
     sked_i_link *links;
     int64_t n_links;
     double latency, bandwidth; /* of pairs without a link; latency NAN: they have none */
-    int32_t *group;            /* [n_devices] */
-    int32_t n_groups;
-    int32_t *group_size;                   /* [n_groups] devices */
-    double *link_latency, *link_bandwidth; /* [n_groups * n_groups] from x to; latency NAN: no link */
+    int32_t *link_kind;        /* [n_devices] */
+    int32_t n_link_kinds;
+    int32_t *link_kind_size;               /* [n_link_kinds] devices */
+    double *link_latency, *link_bandwidth; /* [n_link_kinds * n_link_kinds] from x to; latency NAN: no link */
     sked_i_machine_durations durations;
 };
 
 /* Latency and bandwidth between two different devices; latency NAN: they cannot exchange data. */
 static inline int64_t sked_i_machine_pair(const sked_machine *m, int32_t from, int32_t to)
 {
-    return (int64_t)m->group[from] * m->n_groups + m->group[to];
+    return (int64_t)m->link_kind[from] * m->n_link_kinds + m->link_kind[to];
 }
 /*
  * At the begin of a public function that returns a status: a caller's problem of any version becomes one of
@@ -61,7 +61,7 @@ const sked_problem *sked_i_problem_settle(const sked_problem *p, sked_problem *o
 
 /* Time of op on a device by the machine's profile, as sked_graph_profiled has it; NAN: it says nothing of it.
  */
-double sked_i_profile_time(const sked_machine *m, const sked_graph *g, int32_t op, int32_t device);
+double sked_i_machine_profile_time(const sked_machine *m, const sked_graph *g, int32_t op, int32_t device);
 
 /* Do all pairs of devices share one latency and one bandwidth? One device: both free. */
 bool sked_i_machine_one_link(const sked_machine *m, double *latency, double *bandwidth);

@@ -33,7 +33,7 @@ static sked_status check_ranges(const sked_problem *p, sked_error *err)
     if (sked_i_has_memory_limit(p) && (p->ii != 0 || p->objective == SKED_OBJECTIVE_II))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "memory limits are not supported for pipelined schedules");
-    if (p->objective != SKED_OBJECTIVE_MAKESPAN && sked_i_memory_may_bind(p))
+    if (p->objective != SKED_OBJECTIVE_MAKESPAN && sked_i_lower_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits go with objective makespan, not %s",
                            sked_objective_name(p->objective));
     if (!(p->horizon >= 0))
@@ -154,7 +154,7 @@ static sked_status check_links(const sked_problem *p, const sked_i_costs *c, ske
     const sked_machine *m = p->machine;
     char from[80], to[80];
     bool missing = false;
-    for (int64_t k = 0; k < (int64_t)m->n_groups * m->n_groups; k++)
+    for (int64_t k = 0; k < (int64_t)m->n_link_kinds * m->n_link_kinds; k++)
         missing = missing || isnan(m->link_latency[k]);
     if (!missing || (double)g->n_edges * m->n_devices * m->n_devices > budget)
         return SKED_OK;

@@ -20,7 +20,7 @@ sked_status sked_i_lines_add(sked_i_buffer *all, const sked_problem *p, const sk
     sked_i_buffer one = {0};
     sked_status st = sked_schedule_validate(p, s, err);
     if (st == SKED_OK)
-        st = sked_i_schedule_write(p, s, &one, err);
+        st = sked_i_native_schedule_write(p, s, &one, err);
     while (st == SKED_OK && one.size > 0 && one.data[one.size - 1] != '}')
         one.size--;
     if (st == SKED_OK && one.size > 0) {

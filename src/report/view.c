@@ -40,7 +40,7 @@ sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_
     *v = (sked_i_view){
         .data = data, .graph = data->problem->graph, .problem = data->problem, .schedule = data->schedule};
     SKED_TRY(take_times(v, err));
-    v->makespan = sked_i_makespan(v->graph, v->schedule);
+    v->makespan = sked_i_schedule_makespan(v->graph, v->schedule);
     v->tolerance = time_tolerance(v);
     if (v->schedule->ii > 0) {
         const double overlapped = ceil(v->makespan / v->schedule->ii);

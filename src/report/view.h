@@ -56,7 +56,8 @@ typedef struct sked_i_view {
     sked_i_arena arena;
     const sked_report_data *data;
     const sked_graph *graph;
-    sked_graph *timed; /* unequal devices: the graph with the times of this schedule; NULL: the problem's */
+    sked_graph
+        *timed; /* heterogeneous devices: the graph with the times of this schedule; NULL: the problem's */
     const sked_problem *problem;
     sked_i_costs costs; /* of it */
     const sked_schedule *schedule;

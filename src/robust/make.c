@@ -26,9 +26,9 @@ const char *sked_i_maker_label(int member)
 typedef struct job {
     int member;
     uint64_t seed;
-    double seconds;                /* limit, then what it took */
-    double *parameter;             /* [count] the guess */
-    const sked_i_pool_entry *warm; /* where it starts from; NULL: nowhere */
+    double seconds;               /* limit, then what it took */
+    double *parameter;            /* [count] the guess */
+    const sked_i_candidate *warm; /* where it starts from; NULL: nowhere */
     sked_result result;
     sked_status status;
     sked_error err;
@@ -128,13 +128,14 @@ static void run_part(void *data, int part)
 
 /* ------------------------------------------------------------------ one turn */
 
-/* The guess of job j and the entry of the pool that is best under it. */
-static void aim(job *j, int number, const sked_i_pool *pool, const sked_i_belief *b, sked_i_rng *rng)
+/* The guess of job j and the candidate that is best under it. */
+static void aim(job *j, int number, const sked_i_candidate_set *candidates, const sked_i_belief *b,
+                sked_i_rng *rng)
 {
     const int32_t i = sked_i_belief_draw(b, sked_i_rng_uniform(rng));
-    j->warm = sked_i_pool_fittest(pool, i);
+    j->warm = sked_i_candidates_fittest(candidates, i);
     if (number == 0) {
-        const sked_i_pool_entry *best = sked_i_pool_best(pool);
+        const sked_i_candidate *best = sked_i_candidates_best(candidates);
         sked_i_belief_mean(b, j->parameter);
         j->warm = best != NULL ? best : j->warm;
     } else {
@@ -143,8 +144,8 @@ static void aim(job *j, int number, const sked_i_pool *pool, const sked_i_belief
 }
 
 /* Search for every guess, the others for one guess each, in turn. */
-static sked_status plan(sked_i_maker *m, batch *x, const sked_i_pool *pool, int guesses, double seconds,
-                        sked_i_rng *rng, sked_error *err)
+static sked_status plan(sked_i_maker *m, batch *x, const sked_i_candidate_set *candidates, int guesses,
+                        double seconds, sked_i_rng *rng, sked_error *err)
 {
     sked_status st = SKED_OK;
     double shares = 0;
@@ -157,7 +158,7 @@ static sked_status plan(sked_i_maker *m, batch *x, const sked_i_pool *pool, int 
         x->count++;
         *j = (job){.member = member, .seed = sked_i_rng_next(rng), .result = {.size = sizeof j->result}};
         SKED_NEW(j->parameter, x->b->model->count);
-        aim(j, k < guesses ? k : (int)((m->turn + (uint64_t)k) % 2), pool, x->b, rng);
+        aim(j, k < guesses ? k : (int)((m->turn + (uint64_t)k) % 2), candidates, x->b, rng);
         shares += share[member];
         m->asked[member] += near_best[member];
     }
@@ -167,14 +168,14 @@ cleanup:
     return st;
 }
 
-/* What a job made goes into the pool, as far as no stop comes; a member that cannot take the problem is left
- * out from now on. */
-static sked_status take(sked_i_maker *m, job *j, sked_i_pool *pool, sked_error *err)
+/* What a job made goes into the candidates, as far as no stop comes; a member that cannot take the problem is
+ * left out from now on. */
+static sked_status take(sked_i_maker *m, job *j, sked_i_candidate_set *candidates, sked_error *err)
 {
     sked_status st = SKED_OK;
     m->seconds[j->member] += j->seconds;
     for (int32_t k = 0; k < j->result.count && st == SKED_OK && !sked_i_robust_stopped(m->run); k++)
-        st = sked_i_pool_offer(pool, j->result.schedule[k], names[j->member], NULL, err);
+        st = sked_i_candidates_offer(candidates, j->result.schedule[k], names[j->member], NULL, err);
     if (j->status == SKED_ERR_UNSUPPORTED)
         m->refuses[j->member] = true;
     else if (j->status != SKED_OK && j->status != SKED_ERR_STOPPED && j->status != SKED_ERR_INFEASIBLE)
@@ -182,17 +183,17 @@ static sked_status take(sked_i_maker *m, job *j, sked_i_pool *pool, sked_error *
     return st;
 }
 
-sked_status sked_i_maker_turn(sked_i_maker *m, sked_i_pool *pool, const sked_i_belief *b, int guesses,
-                              double seconds, sked_i_rng *rng, sked_error *err)
+sked_status sked_i_maker_turn(sked_i_maker *m, sked_i_candidate_set *candidates, const sked_i_belief *b,
+                              int guesses, double seconds, sked_i_rng *rng, sked_error *err)
 {
     sked_status st = SKED_OK;
     batch x = {.maker = m, .b = b, .parts = b->threads};
-    SKED_TRY(plan(m, &x, pool, guesses, seconds, rng, err));
+    SKED_TRY(plan(m, &x, candidates, guesses, seconds, rng, err));
     m->turn++;
     SKED_TRY(sked_i_parallel(x.parts, run_part, &x, err));
     for (int k = 0; k < x.count; k++)
-        SKED_TRY(take(m, &x.job[k], pool, err));
-    for (int k = 0; k < x.count && pool->count == 0; k++)
+        SKED_TRY(take(m, &x.job[k], candidates, err));
+    for (int k = 0; k < x.count && candidates->count == 0; k++)
         if (x.job[k].status != SKED_OK)
             SKED_TRY(sked_i_fail(err, x.job[k].status, "%s", x.job[k].err.message));
 cleanup:

@@ -1,7 +1,7 @@
 /* Schedules for guesses: members run on the problem as a guess has it. */
 #ifndef SKED_ROBUST_MAKE_H
 #define SKED_ROBUST_MAKE_H
-#include "robust/choose.h"
+#include "robust/candidates.h"
 #include "robust/robust.h"
 
 /* Members of the loop, in the order of their turns. */
@@ -29,9 +29,10 @@ typedef struct sked_i_maker {
 const char *sked_i_maker_label(int member);
 /*
  * Members make schedules for `guesses` guesses (the mean of all, then draws by weight) in about `seconds`
- * (INFINITY: until their iterations end), and the pool takes them in. Where no member takes the problem: the
- * first cause. pool: predictions are those of b.
+ * (INFINITY: until their iterations end), and the candidates take them in. Where no member takes the problem:
+ * the first cause. candidates: predictions are those of b.
  */
-SKED_MUST_CHECK sked_status sked_i_maker_turn(sked_i_maker *m, sked_i_pool *pool, const sked_i_belief *b,
-                                              int guesses, double seconds, sked_i_rng *rng, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_maker_turn(sked_i_maker *m, sked_i_candidate_set *candidates,
+                                              const sked_i_belief *b, int guesses, double seconds,
+                                              sked_i_rng *rng, sked_error *err);
 #endif

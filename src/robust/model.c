@@ -19,8 +19,7 @@ static const double unknown_size_mean = -0.577, unknown_size_spread = 1.283, sto
 void sked_i_model_close(sked_i_model *m)
 {
     sked_i_costs_free(&m->costs);
-    void *const owned[] = {m->type_of,  m->group_of, m->link_of, m->unit_size,
-                           m->on_group, m->mean,     m->spread};
+    void *const owned[] = {m->type_of, m->kind_of, m->link_of, m->unit_size, m->on_kind, m->mean, m->spread};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *m = (sked_i_model){0};
@@ -62,68 +61,69 @@ cleanup:
     return st;
 }
 
-/* ------------------------------------------------------------------ groups of devices and classes of links
+/* ------------------------------------------------------------------ kinds of devices and of links
  */
 
 /*
- * Typed devices by type; the others by the class that the costs found for them. Not as in problem/kinds.h:
- * devices of a type share what is unknown of them, whatever links and durations tell them apart.
+ * Typed devices by type; the others by the kind of time that the costs found for them. Not as in
+ * problem/kinds.h: devices of a type share what is unknown of them, whatever links and durations tell them
+ * apart.
  */
-static sked_status group_devices(sked_i_model *m, sked_error *err)
+static sked_status find_kinds(sked_i_model *m, sked_error *err)
 {
     const sked_machine *machine = m->problem->machine;
     sked_status st = SKED_OK;
     int32_t *name = NULL;
     const int32_t devices = m->costs.devices;
-    SKED_NEW0(m->group_of, devices);
-    m->groups = 1;
+    SKED_NEW0(m->kind_of, devices);
+    m->kinds = 1;
     if (machine == NULL)
         return SKED_OK;
     const int32_t types = machine->type_names.count;
-    SKED_NEW(name, (int64_t)types + m->costs.classes);
-    for (int32_t k = 0; k < types + m->costs.classes; k++)
+    SKED_NEW(name, (int64_t)types + m->costs.time_kinds);
+    for (int32_t k = 0; k < types + m->costs.time_kinds; k++)
         name[k] = -1;
-    m->groups = 0;
+    m->kinds = 0;
     for (int32_t d = 0; d < devices; d++) {
         int32_t *at =
-            &name[machine->type[d] >= 0 ? machine->type[d] : types + sked_i_device_class(&m->costs, d)];
-        *at = *at < 0 ? m->groups++ : *at;
-        m->group_of[d] = *at;
+            &name[machine->type[d] >= 0 ? machine->type[d] : types + sked_i_device_time_kind(&m->costs, d)];
+        *at = *at < 0 ? m->kinds++ : *at;
+        m->kind_of[d] = *at;
     }
 cleanup:
     free(name);
     return st;
 }
 
-/* Which group the names stand for that durations by device are given for. */
-static sked_status group_durations(sked_i_model *m, sked_error *err)
+/* Which kind the names stand for that durations by device are given for. */
+static sked_status find_kinds_of_durations(sked_i_model *m, sked_error *err)
 {
     const sked_machine *machine = m->problem->machine;
     const sked_i_names *names = &m->problem->graph->on_names;
     sked_status st = SKED_OK;
     if (machine == NULL || names->count == 0)
         return SKED_OK;
-    SKED_NEW(m->on_group, names->count);
+    SKED_NEW(m->on_kind, names->count);
     for (int32_t k = 0; k < names->count; k++) {
         const char *name = sked_i_names_at(names, k);
         const int32_t device = sked_machine_find_device(machine, name);
         const int32_t type = sked_i_names_find(&machine->type_names, name, strlen(name));
-        m->on_group[k] = device >= 0 ? m->group_of[device] : -1;
-        for (int32_t d = 0; m->on_group[k] < 0 && type >= 0 && d < machine->n_devices; d++)
+        m->on_kind[k] = device >= 0 ? m->kind_of[device] : -1;
+        for (int32_t d = 0; m->on_kind[k] < 0 && type >= 0 && d < machine->n_devices; d++)
             if (machine->type[d] == type)
-                m->on_group[k] = m->group_of[d];
+                m->on_kind[k] = m->kind_of[d];
     }
 cleanup:
     return st;
 }
 
-/* A class: groups of devices at its ends, latency and bandwidth as the machine says. */
-typedef struct link_class {
+/* A kind of link: kinds of devices at its ends, latency and bandwidth as the machine says. */
+typedef struct link_kind {
     int32_t low, high;
-    double latency, bandwidth, pairs; /* means where the last class holds several */
-} link_class;
+    double latency, bandwidth, pairs; /* means where the last kind of link holds several */
+} link_kind;
 
-static int32_t find_class(link_class *list, int32_t *count, const link_class *x)
+static int32_t find_link_kind(link_kind *list, int32_t *count, const link_kind *x)
 {
     for (int32_t k = 0; k < *count; k++)
         if (list[k].low == x->low && list[k].high == x->high && list[k].latency == x->latency &&
@@ -136,33 +136,33 @@ static int32_t find_class(link_class *list, int32_t *count, const link_class *x)
     return SKED_I_MOST_LINKS - 1;
 }
 
-static sked_status class_links(sked_i_model *m, link_class *list, sked_error *err)
+static sked_status find_link_kinds(sked_i_model *m, link_kind *list, sked_error *err)
 {
     const sked_machine *machine = m->problem->machine;
     sked_status st = SKED_OK;
-    int32_t *group = NULL; /* of devices, by group of the machine's links */
+    int32_t *kind = NULL; /* of devices, by kind of the machine's links */
     if (machine == NULL) {
-        list[0] = (link_class){.latency = m->problem->latency, .bandwidth = m->problem->bandwidth};
+        list[0] = (link_kind){.latency = m->problem->latency, .bandwidth = m->problem->bandwidth};
         m->links = 1;
         return SKED_OK;
     }
-    const int32_t n = machine->n_groups;
-    SKED_NEW(group, n);
+    const int32_t n = machine->n_link_kinds;
+    SKED_NEW(kind, n);
     SKED_NEW(m->link_of, (int64_t)n * n);
     for (int32_t d = 0; d < machine->n_devices; d++)
-        group[machine->group[d]] = m->group_of[d];
+        kind[machine->link_kind[d]] = m->kind_of[d];
     for (int32_t a = 0; a < n; a++)
         for (int32_t b = 0; b < n; b++) {
             const int64_t at = (int64_t)a * n + b;
-            const link_class x = {.low = group[a] < group[b] ? group[a] : group[b],
-                                  .high = group[a] < group[b] ? group[b] : group[a],
-                                  .latency = machine->link_latency[at],
-                                  .bandwidth = machine->link_bandwidth[at]};
-            const bool none = isnan(x.latency) || (a == b && machine->group_size[a] < 2);
-            m->link_of[at] = none ? -1 : find_class(list, &m->links, &x);
+            const link_kind x = {.low = kind[a] < kind[b] ? kind[a] : kind[b],
+                                 .high = kind[a] < kind[b] ? kind[b] : kind[a],
+                                 .latency = machine->link_latency[at],
+                                 .bandwidth = machine->link_bandwidth[at]};
+            const bool none = isnan(x.latency) || (a == b && machine->link_kind_size[a] < 2);
+            m->link_of[at] = none ? -1 : find_link_kind(list, &m->links, &x);
         }
 cleanup:
-    free(group);
+    free(kind);
     return st;
 }
 
@@ -181,7 +181,7 @@ static void set_prior(sked_i_model *m, int64_t at, double median, double spread)
     m->spread[at] = spread;
 }
 
-static void set_link_prior(sked_i_model *m, int32_t k, const link_class *x)
+static void set_link_prior(sked_i_model *m, int32_t k, const link_kind *x)
 {
     const bool delayed = x->latency > 0, limited = x->bandwidth < INFINITY;
     set_prior(m, sked_i_model_latency(m, k), delayed ? x->latency : wide_median * m->time_scale,
@@ -191,7 +191,7 @@ static void set_link_prior(sked_i_model *m, int32_t k, const link_class *x)
               limited ? known_spread : wide_spread);
 }
 
-static sked_status set_priors(sked_i_model *m, const link_class *list, bool stored, sked_error *err)
+static sked_status set_priors(sked_i_model *m, const link_kind *list, bool stored, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_NEW0(m->mean, m->count);
@@ -203,8 +203,8 @@ static sked_status set_priors(sked_i_model *m, const link_class *list, bool stor
     m->mean[m->at_read] = sked_i_nothing; /* until traces show it */
     for (int32_t k = 0; k < m->types; k++)
         m->spread[m->at_type + k] = factor_spread;
-    for (int32_t k = 0; k < m->groups; k++) /* of one group alone the factors by type say it all */
-        m->spread[m->at_group + k] = m->groups > 1 ? factor_spread : 0;
+    for (int32_t k = 0; k < m->kinds; k++) /* of one kind alone the factors by type say it all */
+        m->spread[m->at_kind + k] = m->kinds > 1 ? factor_spread : 0;
     for (int32_t i = 0; i < m->ops; i++)
         m->spread[m->at_op + i] = 1;
     for (int32_t i = 0; m->sized && i < m->ops; i++) {
@@ -223,8 +223,8 @@ static void lay_out(sked_i_model *m)
     m->at_warm = m->at_start_up + 1;
     m->at_read = m->at_warm + 1;
     m->at_type = m->at_read + 1;
-    m->at_group = m->at_type + m->types;
-    m->at_op = m->at_group + m->groups;
+    m->at_kind = m->at_type + m->types;
+    m->at_op = m->at_kind + m->kinds;
     m->at_size = m->at_op + m->ops;
     m->count = m->at_size + (m->sized ? m->ops : 0);
 }
@@ -233,7 +233,7 @@ sked_status sked_i_model_open(sked_i_model *m, const sked_problem *p, sked_error
 {
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
-    link_class list[SKED_I_MOST_LINKS];
+    link_kind list[SKED_I_MOST_LINKS];
     bool stored;
     *m = (sked_i_model){.problem = p, .ops = g->n_ops, .types = g->n_types + 1};
     SKED_TRY(sked_i_costs_make(p, &m->costs, err));
@@ -242,45 +242,45 @@ sked_status sked_i_model_open(sked_i_model *m, const sked_problem *p, sked_error
     SKED_NEW(m->type_of, m->ops);
     for (int32_t i = 0; i < m->ops; i++)
         m->type_of[i] = g->type[i] + 1;
-    SKED_TRY(group_devices(m, err));
-    SKED_TRY(group_durations(m, err));
-    SKED_TRY(class_links(m, list, err));
+    SKED_TRY(find_kinds(m, err));
+    SKED_TRY(find_kinds_of_durations(m, err));
+    SKED_TRY(find_link_kinds(m, list, err));
     lay_out(m);
     SKED_TRY(set_priors(m, list, stored, err));
 cleanup:
     return st;
 }
 
-/* A typed device's type; else the first device of the group. */
-static const char *group_name(const sked_i_model *m, int32_t group)
+/* A typed device's type; else the first device of the kind. */
+static const char *kind_name(const sked_i_model *m, int32_t kind)
 {
     const sked_machine *machine = m->problem->machine;
     for (int32_t d = 0; machine != NULL && d < machine->n_devices; d++)
-        if (m->group_of[d] == group)
+        if (m->kind_of[d] == kind)
             return machine->type[d] >= 0 ? sked_i_names_at(&machine->type_names, machine->type[d])
                                          : sked_machine_device_name(machine, d);
     return "";
 }
 
 /* Group of the devices that the machine's links see as one. */
-static int32_t group_behind(const sked_i_model *m, int32_t linked)
+static int32_t kind_behind(const sked_i_model *m, int32_t linked)
 {
     const sked_machine *machine = m->problem->machine;
     int32_t d = 0;
-    while (machine->group[d] != linked)
+    while (machine->link_kind[d] != linked)
         d++;
-    return m->group_of[d];
+    return m->kind_of[d];
 }
 
-/* Of the first pair of the class. */
+/* Of the first pair of the kind of link. */
 static void name_link(const sked_i_model *m, int32_t link, const char *what, char *buf, size_t size)
 {
-    const int32_t n = m->links > 1 ? m->problem->machine->n_groups : 0;
+    const int32_t n = m->links > 1 ? m->problem->machine->n_link_kinds : 0;
     snprintf(buf, size, "%s", what);
     for (int64_t k = 0; k < (int64_t)n * n; k++)
         if (m->link_of[k] == link) {
-            snprintf(buf, size, "%s %.20s-%.20s", what, group_name(m, group_behind(m, (int32_t)(k / n))),
-                     group_name(m, group_behind(m, (int32_t)(k % n))));
+            snprintf(buf, size, "%s %.20s-%.20s", what, kind_name(m, kind_behind(m, (int32_t)(k / n))),
+                     kind_name(m, kind_behind(m, (int32_t)(k % n))));
             return;
         }
 }
@@ -299,10 +299,10 @@ const char *sked_i_model_name(const sked_i_model *m, int64_t k, char *buf, size_
         snprintf(buf, size, "remote input");
     else if (k == m->at_type)
         snprintf(buf, size, types->count > 0 ? "untyped ops" : "all ops");
-    else if (k < m->at_group)
+    else if (k < m->at_kind)
         snprintf(buf, size, "type %.50s", sked_i_names_at(types, (int32_t)(k - m->at_type - 1)));
     else if (k < m->at_op)
-        snprintf(buf, size, "device %.50s", group_name(m, (int32_t)(k - m->at_group)));
+        snprintf(buf, size, "device %.50s", kind_name(m, (int32_t)(k - m->at_kind)));
     return buf;
 }
 
@@ -314,7 +314,7 @@ sked_status sked_i_rates_open(sked_i_rates *r, const sked_i_model *m, sked_error
     SKED_NEW(r->latency, m->links);
     SKED_NEW(r->per_byte, m->links);
     SKED_NEW(r->factor, m->ops);
-    SKED_NEW(r->group, m->groups);
+    SKED_NEW(r->kind, m->kinds);
     if (m->sized)
         SKED_NEW(r->size, m->ops);
 cleanup:
@@ -326,7 +326,7 @@ void sked_i_rates_close(sked_i_rates *r)
     free(r->latency);
     free(r->per_byte);
     free(r->factor);
-    free(r->group);
+    free(r->kind);
     free(r->size);
     *r = (sked_i_rates){0};
 }
@@ -345,8 +345,8 @@ void sked_i_model_rates(const sked_i_model *m, const double *x, sked_i_rates *r)
     r->start_up = exp_within(x[m->at_start_up]);
     r->warm = exp_within(x[m->at_warm]);
     r->read = m->sized ? 0 : exp_within(x[m->at_read]);
-    for (int32_t k = 0; k < m->groups; k++)
-        r->group[k] = exp_within(x[m->at_group + k]);
+    for (int32_t k = 0; k < m->kinds; k++)
+        r->kind[k] = exp_within(x[m->at_kind + k]);
     for (int32_t i = 0; i < m->ops; i++)
         r->factor[i] = exp_within(x[m->at_type + m->type_of[i]] + x[m->at_op + i]);
     for (int32_t i = 0; m->sized && i < m->ops; i++)
@@ -417,7 +417,7 @@ static double start_up_share(const sked_i_model *m, int32_t op, int32_t device)
 
 static void set_time(sked_i_timing *r, const sked_i_model *m, int32_t op, int32_t device)
 {
-    r->group[op] = m->group_of[device];
+    r->kind[op] = m->kind_of[device];
     r->base[op] = sked_i_time(&m->costs, op, device);
     r->share[op] = r->base[op] > 0 ? start_up_share(m, op, device) : 0;
 }
@@ -454,7 +454,7 @@ sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sk
     *r = (sked_i_timing){.ops = g->n_ops};
     SKED_NEW(r->order, g->n_ops);
     SKED_NEW(r->before, g->n_ops);
-    SKED_NEW(r->group, g->n_ops);
+    SKED_NEW(r->kind, g->n_ops);
     SKED_NEW(r->base, g->n_ops);
     SKED_NEW(r->share, g->n_ops);
     SKED_NEW(r->remote, g->n_ops);
@@ -495,13 +495,13 @@ static sked_status guess_graph(sked_i_guess *g, const sked_i_model *m, const ske
     SKED_NEW(duration, m->ops);
     for (int32_t i = 0; i < m->ops; i++)
         duration[i] =
-            guessed_time(from->duration[i], r->factor[i] * (m->problem->machine ? 1 : r->group[0]), r);
+            guessed_time(from->duration[i], r->factor[i] * (m->problem->machine ? 1 : r->kind[0]), r);
     SKED_TRY(sked_i_graph_with_durations(from, duration, &g->graph, err));
     for (int32_t i = 0; from->on_ptr != NULL && i < m->ops; i++)
         for (int64_t k = from->on_ptr[i]; k < from->on_ptr[i + 1]; k++) {
-            const int32_t group = m->on_group != NULL ? m->on_group[from->on_name[k]] : -1;
+            const int32_t kind = m->on_kind != NULL ? m->on_kind[from->on_name[k]] : -1;
             g->graph->on_duration[k] =
-                guessed_time(from->on_duration[k], r->factor[i] * (group < 0 ? 1 : r->group[group]), r);
+                guessed_time(from->on_duration[k], r->factor[i] * (kind < 0 ? 1 : r->kind[kind]), r);
         }
     for (int64_t e = 0; m->sized && e < from->n_edges; e++)
         g->graph->edge_bytes[e] = r->size[from->edge_from[e]];
@@ -516,13 +516,13 @@ static sked_status guess_machine(sked_i_guess *g, const sked_i_model *m, const s
                                  sked_error *err)
 {
     const sked_machine *from = m->problem->machine;
-    const int64_t pairs = (int64_t)from->n_groups * from->n_groups;
+    const int64_t pairs = (int64_t)from->n_link_kinds * from->n_link_kinds;
     sked_status st = SKED_OK;
     SKED_NEW(g->speed, from->n_devices);
     SKED_NEW(g->latency, pairs);
     SKED_NEW(g->bandwidth, pairs);
     for (int32_t d = 0; d < from->n_devices; d++)
-        g->speed[d] = from->speed[d] / r->group[m->group_of[d]];
+        g->speed[d] = from->speed[d] / r->kind[m->kind_of[d]];
     for (int64_t k = 0; k < pairs; k++) {
         const int32_t link = m->link_of[k];
         g->latency[k] = link < 0 ? from->link_latency[k] : r->latency[link];

@@ -1,9 +1,9 @@
 /*
  * The cost model with its parameters and what is believed of them before anything is measured
  * (docs/robust.md). Every parameter is a logarithm; the prior is an independent normal of each. The
- * parameters stand in one vector: for every class of links latency and time per byte, the start-up cost of an
- * op, what warm and remote inputs do to it, factors by op type, by group of devices and by op, and the size
- * of each op's result where the graph says nothing of sizes.
+ * parameters stand in one vector: for every kind of link latency and time per byte, the start-up
+ * cost of an op, what warm and remote inputs do to it, factors by op type, by kind of devices and by op, and
+ * the size of each op's result where the graph says nothing of sizes.
  */
 #ifndef SKED_ROBUST_MODEL_H
 #define SKED_ROBUST_MODEL_H
@@ -12,7 +12,7 @@
 
 /* Logarithm of a rate that is 0 as far as is known. */
 static const double sked_i_nothing = -300;
-/* Links beyond this many classes share the last one. */
+/* Links beyond this many kinds of links share the last one. */
 enum { SKED_I_MOST_LINKS = 12 };
 
 /* Normal of a logarithm; spread 0: the value is known. */
@@ -23,15 +23,15 @@ typedef struct sked_i_log_normal {
 typedef struct sked_i_model {
     const sked_problem *problem;
     sked_i_costs costs;
-    int32_t ops, links, types, groups;
+    int32_t ops, links, types, kinds;
     bool sized; /* sizes are parameters */
-    int64_t at_start_up, at_warm, at_read, at_type, at_group, at_op, at_size,
+    int64_t at_start_up, at_warm, at_read, at_type, at_kind, at_op, at_size,
         count;             /* places in the vector; latencies at 0, then times per byte */
     int32_t *type_of;      /* [ops] */
-    int32_t *group_of;     /* [devices] */
-    int32_t *link_of;      /* [groups of the machine, squared] -1: no link; NULL: one class */
+    int32_t *kind_of;      /* [devices] */
+    int32_t *link_of;      /* [kinds of the machine, squared] -1: no link; NULL: one kind of link */
     double *unit_size;     /* [ops] where sized */
-    int32_t *on_group;     /* [names of durations by device] group that the name stands for, -1: none */
+    int32_t *on_kind;      /* [names of durations by device] kind that the name stands for, -1: none */
     double *mean, *spread; /* [count] of ops: the spread in units of op_spread */
     sked_i_log_normal op_spread, noise;
     double time_scale, byte_scale; /* mean duration, mean bytes of an edge */

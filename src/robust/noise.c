@@ -4,7 +4,7 @@
  */
 #include "base/explog.h"
 #include "base/memory.h"
-#include "robust/loop.h"
+#include "robust/robust_loop.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static double sum_repeats(const sked_i_rounds *l, int64_t *degrees)
         const sked_i_trial *t = &l->trial[k];
         if (isnan(t->time) || !(t->time > 0) || t->entry->times < 2)
             continue;
-        const double x = sked_i_log(t->time / sked_i_pool_time(t->entry));
+        const double x = sked_i_log(t->time / sked_i_candidates_time(t->entry));
         sum += x * x;
         *degrees += t->again;
     }
@@ -59,27 +59,27 @@ static double miss_variance(const sked_i_rounds *l)
     return found;
 }
 
-void sked_i_loop_weigh(sked_i_rounds *l)
+void sked_i_rounds_weigh(sked_i_rounds *l)
 {
     int64_t degrees;
     const double sum = sum_repeats(l, &degrees), missed = l->stale ? INFINITY : miss_variance(l);
-    l->pool.repeat = l->pool.miss = 0;
+    l->candidates.repeat = l->candidates.miss = 0;
     if (missed < INFINITY)
         sked_i_belief_know_noise(&l->belief, sqrt(missed));
     if (missed < INFINITY && l->noisy == 1) { /* until repeats say more, half of a miss is noise */
-        l->pool.repeat = fmin(missed, (sum + missed / 2) / (double)(degrees + 1));
-        l->pool.miss = fmax(missed - l->pool.repeat, least_own * missed);
+        l->candidates.repeat = fmin(missed, (sum + missed / 2) / (double)(degrees + 1));
+        l->candidates.miss = fmax(missed - l->candidates.repeat, least_own * missed);
     }
-    sked_i_pool_estimate(&l->pool, &l->belief);
+    sked_i_candidates_estimate(&l->candidates, &l->belief);
 }
 
 /* The measured entry other than `best` that may yet be the fastest; NULL: none. */
-static sked_i_pool_entry *find_rival(const sked_i_rounds *l, const sked_i_pool_entry *best)
+static sked_i_candidate *find_rival(const sked_i_rounds *l, const sked_i_candidate *best)
 {
-    sked_i_pool_entry *rival = NULL;
+    sked_i_candidate *rival = NULL;
     double least = INFINITY;
-    for (int64_t k = 0; k < l->pool.count; k++) {
-        sked_i_pool_entry *e = l->pool.entry[k];
+    for (int64_t k = 0; k < l->candidates.count; k++) {
+        sked_i_candidate *e = l->candidates.entry[k];
         const double low = e->times > 0 && e != best ? e->estimate * sked_i_exp(-e->deviation) : INFINITY;
         if (low < least && e->measured - e->times < MOST_FAILURES) {
             least = low;
@@ -89,14 +89,14 @@ static sked_i_pool_entry *find_rival(const sked_i_rounds *l, const sked_i_pool_e
     return rival;
 }
 
-sked_i_pool_entry *sked_i_loop_contender(const sked_i_rounds *l)
+sked_i_candidate *sked_i_rounds_contender(const sked_i_rounds *l)
 {
-    sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
+    sked_i_candidate *best = sked_i_candidates_best(&l->candidates);
     if (l->noisy == 0 || best == NULL)
         return NULL;
     if (best->measured < 2)
         return best;
-    sked_i_pool_entry *rival = find_rival(l, best);
+    sked_i_candidate *rival = find_rival(l, best);
     if (rival == NULL)
         return NULL;
     const double apart = sked_i_log(rival->estimate / best->estimate);

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "engine/candidates/candidates.h"
+#include "engine/stages/stages.h"
 #include "problem/lower.h"
 #include "robust/ranks.h"
 #include "schedule/schedule.h"
@@ -149,16 +149,18 @@ static sked_status gather(const pipeline *l, const entrant *who, sked_robust_mem
 /* Work on candidates made may take as long past the time: a stage that does little is better than none. */
 static const double moment = 0.05;
 
-static void list_candidates(const pipeline *l, const sked_robust_member *m, sked_i_candidate *list)
+static void list_candidates(const pipeline *l, const sked_robust_member *m, sked_i_stages_candidate *list)
 {
     for (int32_t k = 0; k < m->count; k++)
-        list[k] = (sked_i_candidate){.schedule = m->schedule[k],
-                                     .makespan = sked_i_latest_finish(&l->low.costs, m->schedule[k]),
-                                     .origin = k};
+        list[k] =
+            (sked_i_stages_candidate){.schedule = m->schedule[k],
+                                      .makespan = sked_i_costs_latest_finish(&l->low.costs, m->schedule[k]),
+                                      .origin = k};
 }
 
 /* Of list[*count], ranked: the best that are far enough from those before, at most `top`. */
-static sked_status choose_top(const pipeline *l, sked_i_candidate *list, int32_t *count, sked_error *err)
+static sked_status choose_top(const pipeline *l, sked_i_stages_candidate *list, int32_t *count,
+                              sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t most = l->opt->top < *count ? l->opt->top : *count;
@@ -184,7 +186,7 @@ cleanup:
 }
 
 /* The list into the member, best on the proxy first whatever ranked them. */
-static sked_status take_list(sked_robust_member *m, const sked_i_candidate *list, sked_error *err)
+static sked_status take_list(sked_robust_member *m, const sked_i_stages_candidate *list, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_keyed *order = NULL, *spare = NULL;
@@ -213,11 +215,11 @@ static sked_status refine(pipeline *l, sked_robust_member *m, double deadline, s
                                .seed = opt->seed,
                                .threads = opt->threads,
                                .limit = &limit};
-    sked_i_candidate *list = sked_i_alloc(m->count, sizeof *list);
+    sked_i_stages_candidate *list = sked_i_alloc(m->count, sizeof *list);
     sked_status st = list == NULL ? sked_i_no_memory(err) : SKED_OK;
     if (st == SKED_OK) { /* from here on the list has them, whatever fails */
         list_candidates(l, m, list);
-        st = sked_i_candidates_pass(&l->low.problem, &how, list, &m->count, err);
+        st = sked_i_stages_pass(&l->low.problem, &how, list, &m->count, err);
         if (st == SKED_OK)
             st = choose_top(l, list, &m->count, err);
         const sked_status taken = take_list(m, list, err);

@@ -146,7 +146,7 @@ double sked_i_belief_differentiate(const sked_i_belief *b, work *w, const sked_i
                                       .warm = w->row + m->at_warm,
                                       .read = w->row + m->at_read,
                                       .factor = w->row + m->at_op,
-                                      .group = w->row + m->at_group,
+                                      .kind = w->row + m->at_kind,
                                       .size = m->sized ? w->row + m->at_size : NULL};
     if (!(time > 0))
         return -700;

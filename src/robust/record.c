@@ -16,14 +16,15 @@ static uint64_t mix_double(uint64_t h, double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return sked_i_hash_mix(h, bits);
+    return sked_i_schedule_hash_mix(h, bits);
 }
 
 static uint64_t mix_machine(uint64_t h, const sked_machine *m)
 {
     for (int32_t d = 0; d < m->n_devices; d++)
-        h = sked_i_hash_mix(mix_double(mix_double(h, m->speed[d]), m->memory[d]), (uint64_t)m->group[d]);
-    for (int64_t k = 0; k < (int64_t)m->n_groups * m->n_groups; k++)
+        h = sked_i_schedule_hash_mix(mix_double(mix_double(h, m->speed[d]), m->memory[d]),
+                                     (uint64_t)m->link_kind[d]);
+    for (int64_t k = 0; k < (int64_t)m->n_link_kinds * m->n_link_kinds; k++)
         if (!isnan(m->link_latency[k]))
             h = mix_double(mix_double(h, m->link_latency[k]), m->link_bandwidth[k]);
     return h;
@@ -32,15 +33,15 @@ static uint64_t mix_machine(uint64_t h, const sked_machine *m)
 static uint64_t hash_problem(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
-    uint64_t h = sked_i_hash_mix(SKED_I_HASH_SEED, (uint64_t)g->n_ops);
-    h = sked_i_hash_mix(h, (uint64_t)g->n_edges);
-    h = sked_i_hash_mix(h, (uint64_t)p->devices);
+    uint64_t h = sked_i_schedule_hash_mix(SKED_I_HASH_SEED, (uint64_t)g->n_ops);
+    h = sked_i_schedule_hash_mix(h, (uint64_t)g->n_edges);
+    h = sked_i_schedule_hash_mix(h, (uint64_t)p->devices);
     for (int32_t i = 0; i < g->n_ops; i++)
         h = mix_double(mix_double(h, g->duration[i]), g->memory[i]);
     for (int64_t k = 0; g->on_ptr != NULL && k < g->on_ptr[g->n_ops]; k++)
-        h = mix_double(sked_i_hash_mix(h, (uint64_t)g->on_name[k]), g->on_duration[k]);
+        h = mix_double(sked_i_schedule_hash_mix(h, (uint64_t)g->on_name[k]), g->on_duration[k]);
     for (int64_t e = 0; e < g->n_edges; e++) {
-        h = sked_i_hash_mix(h, (uint64_t)(uint32_t)g->edge_from[e] << 32 | (uint32_t)g->edge_to[e]);
+        h = sked_i_schedule_hash_mix(h, (uint64_t)(uint32_t)g->edge_from[e] << 32 | (uint32_t)g->edge_to[e]);
         h = mix_double(mix_double(h, g->edge_lag[e]), g->edge_bytes[e]);
     }
     return p->machine != NULL ? mix_machine(h, p->machine)

@@ -15,7 +15,7 @@ static const double first_temperature = 0.004;
 /* One annealing. */
 typedef struct refiner {
     const sked_i_belief *b;
-    const sked_i_pool_entry *from;
+    const sked_i_candidate *from;
     const sked_i_limit *limit;
     const sked_i_refine_options *opt;
     sked_i_rates rates[GUESSES];
@@ -209,32 +209,33 @@ static void run_part(void *data, int part)
 }
 
 /* The entry of the least expected time. */
-static const sked_i_pool_entry *likely_best(const sked_i_pool *pool, const sked_i_belief *b)
+static const sked_i_candidate *likely_best(const sked_i_candidate_set *candidates, const sked_i_belief *b)
 {
-    const sked_i_pool_entry *best = NULL;
+    const sked_i_candidate *best = NULL;
     double least = INFINITY;
-    for (int64_t k = 0; k < pool->count; k++) {
-        const double x = -sked_i_pool_promise(pool, pool->entry[k], b, INFINITY);
+    for (int64_t k = 0; k < candidates->count; k++) {
+        const double x = -sked_i_candidates_promise(candidates, candidates->entry[k], b, INFINITY);
         if (x < least) {
             least = x;
-            best = pool->entry[k];
+            best = candidates->entry[k];
         }
     }
     return best;
 }
 
-sked_status sked_i_refine(sked_i_pool *pool, const sked_i_belief *b, double best, const sked_i_limit *limit,
-                          const sked_i_refine_options *opt, sked_error *err)
+sked_status sked_i_refine(sked_i_candidate_set *candidates, const sked_i_belief *b, double best,
+                          const sked_i_limit *limit, const sked_i_refine_options *opt, sked_error *err)
 {
     sked_status st = SKED_OK;
     double promise;
     refiner r[STARTS] = {{0}};
-    const sked_i_pool_entry *incumbent = sked_i_pool_best(pool);
-    const sked_i_pool_entry *from[STARTS] = {incumbent, sked_i_pool_choose(pool, b, best, &promise)};
+    const sked_i_candidate *incumbent = sked_i_candidates_best(candidates);
+    const sked_i_candidate *from[STARTS] = {incumbent,
+                                            sked_i_candidates_choose(candidates, b, best, &promise)};
     sked_i_refine_options each = *opt;
     crowd c = {.r = r, .parts = b->threads};
     if (from[0] == NULL)
-        from[0] = likely_best(pool, b);
+        from[0] = likely_best(candidates, b);
     each.seconds = opt->seconds * fmin(b->threads, STARTS) / STARTS;
     for (int k = 0; k < STARTS; k++)
         if (from[k] != NULL)
@@ -243,7 +244,7 @@ sked_status sked_i_refine(sked_i_pool *pool, const sked_i_belief *b, double best
     for (int k = 0; k < c.count; k++) {
         if (r[k].status != SKED_OK)
             SKED_TRY(sked_i_fail(err, r[k].status, "%s", r[k].err.message));
-        SKED_TRY(sked_i_pool_offer(pool, r[k].best, r[k].from->maker, NULL, err));
+        SKED_TRY(sked_i_candidates_offer(candidates, r[k].best, r[k].from->maker, NULL, err));
     }
 cleanup:
     for (int k = 0; k < STARTS; k++)

@@ -5,7 +5,7 @@
  */
 #ifndef SKED_ROBUST_REFINE_H
 #define SKED_ROBUST_REFINE_H
-#include "robust/choose.h"
+#include "robust/candidates.h"
 
 typedef struct sked_i_refine_options {
     double seconds; /* INFINITY: until the moves end */
@@ -14,10 +14,10 @@ typedef struct sked_i_refine_options {
 } sked_i_refine_options;
 
 /*
- * Starts from the incumbent (the most likely best without one) and from the most promising entry; the pool
+ * Starts from the incumbent (the most likely best without one) and from the most promising entry; the set
  * takes the results in. best: time of the incumbent. A problem with fixed devices keeps them.
  */
-SKED_MUST_CHECK sked_status sked_i_refine(sked_i_pool *pool, const sked_i_belief *b, double best,
-                                          const sked_i_limit *limit, const sked_i_refine_options *opt,
-                                          sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_refine(sked_i_candidate_set *candidates, const sked_i_belief *b,
+                                          double best, const sked_i_limit *limit,
+                                          const sked_i_refine_options *opt, sked_error *err);
 #endif

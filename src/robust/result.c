@@ -1,6 +1,6 @@
 /* What the loop hands over: members and their schedules, the course, the fitted model as parameters and
  * machine. */
-#include "robust/loop.h"
+#include "robust/robust_loop.h"
 
 #include "base/explog.h"
 #include "base/memory.h"
@@ -16,7 +16,7 @@ enum { MOST_TYPES = 16 };
 /* ------------------------------------------------------------------ members */
 
 typedef struct ranked {
-    sked_i_pool_entry *entry;
+    sked_i_candidate *entry;
     double proxy;
     int64_t number;
 } ranked;
@@ -34,9 +34,9 @@ static sked_status rank(const sked_i_rounds *l, const char *maker, ranked *list,
                         sked_error *err)
 {
     *count = 0;
-    for (int64_t k = 0; k < l->pool.count; k++) {
+    for (int64_t k = 0; k < l->candidates.count; k++) {
         sked_metrics metrics = {.size = sizeof metrics};
-        sked_i_pool_entry *e = l->pool.entry[k];
+        sked_i_candidate *e = l->candidates.entry[k];
         if (e->measured == 0 || strcmp(e->maker, maker) != 0)
             continue;
         const sked_status st = sked_schedule_measure(l->run->problem, e->schedule, &metrics, err);
@@ -51,7 +51,7 @@ static sked_status rank(const sked_i_rounds *l, const char *maker, ranked *list,
 /* The entry hands its schedule over and remembers where it is. *least: estimate of the member's best. */
 static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const ranked *x, double *least)
 {
-    const double time = sked_i_pool_time(x->entry), work = sked_target_work(l->run->target);
+    const double time = sked_i_candidates_time(x->entry), work = sked_target_work(l->run->target);
     const int32_t k = m->count++;
     m->schedule[k] = x->entry->schedule;
     x->entry->schedule = NULL;
@@ -95,7 +95,7 @@ static sked_status tell_members(sked_i_rounds *l, sked_robust_result *r, sked_er
     sked_status st = SKED_OK;
     ranked *list = NULL;
     double first = INFINITY;
-    SKED_NEW(list, l->pool.count);
+    SKED_NEW(list, l->candidates.count);
     SKED_NEW0(r->member, SKED_I_LOOP_COUNT);
     for (int k = 0; k < SKED_I_LOOP_COUNT; k++) {
         int32_t count;
@@ -127,7 +127,7 @@ static sked_status tell_course(sked_i_rounds *l, sked_robust_result *r, sked_err
     for (int64_t k = 0; k < l->trials; k++) {
         const sked_i_trial *t = &l->trial[k];
         double mean, deviation;
-        sked_i_pool_expect(t->entry, &l->belief, &mean, &deviation);
+        sked_i_candidates_expect(t->entry, &l->belief, &mean, &deviation);
         r->member[t->entry->member]->failures += isnan(t->time);
         r->measurement[k] = (sked_robust_measurement){.member = t->entry->member,
                                                       .candidate = t->entry->place,
@@ -242,7 +242,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     SKED_NEW(t.list, l->belief.particles);
     SKED_NEW0(ops, m->types);
     SKED_NEW0(chosen, m->types);
-    SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->groups);
+    SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->kinds);
     choose_types(m, ops, chosen);
     for (int32_t k = 0; k < m->links; k++) {
         tell_parameter(&t, sked_i_model_latency(m, k));
@@ -255,8 +255,8 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     for (int32_t k = 0; k < m->types; k++)
         if (chosen[k])
             tell_parameter(&t, m->at_type + k);
-    for (int32_t k = 0; m->groups > 1 && k < m->groups; k++)
-        tell_parameter(&t, m->at_group + k);
+    for (int32_t k = 0; m->kinds > 1 && k < m->kinds; k++)
+        tell_parameter(&t, m->at_kind + k);
     tell_behind(&t, "op factors", SKED_I_OP_SPREAD, &m->op_spread);
     tell_behind(&t, "noise", SKED_I_NOISE, &m->noise);
     r->noise = r->parameter[r->parameters - 1].mean;
@@ -282,11 +282,11 @@ static sked_status add_devices(const fitted *f, sked_error *err)
     for (int32_t d = 0; st == SKED_OK && d < f->m->costs.devices; d++) {
         char name[32];
         snprintf(name, sizeof name, "%d", (int)d);
-        st = from == NULL
-                 ? sked_machine_builder_add_device(f->b, name, NULL, 1, INFINITY, NULL, err)
-                 : sked_machine_builder_add_device(
-                       f->b, sked_machine_device_name(from, d), sked_machine_device_type(from, d),
-                       from->speed[d] / f->rates->group[f->m->group_of[d]], from->memory[d], NULL, err);
+        st = from == NULL ? sked_machine_builder_add_device(f->b, name, NULL, 1, INFINITY, NULL, err)
+                          : sked_machine_builder_add_device(f->b, sked_machine_device_name(from, d),
+                                                            sked_machine_device_type(from, d),
+                                                            from->speed[d] / f->rates->kind[f->m->kind_of[d]],
+                                                            from->memory[d], NULL, err);
     }
     return st;
 }
@@ -319,7 +319,7 @@ static sked_status add_common_link(const fitted *f, sked_error *err)
     double latency = m->latency, bandwidth = m->bandwidth;
     if (isnan(latency))
         return SKED_OK;
-    for (int64_t k = 0; k < (int64_t)m->n_groups * m->n_groups; k++)
+    for (int64_t k = 0; k < (int64_t)m->n_link_kinds * m->n_link_kinds; k++)
         if (m->link_latency[k] == m->latency && m->link_bandwidth[k] == m->bandwidth &&
             f->m->link_of[k] >= 0) {
             latency = f->rates->latency[f->m->link_of[k]];
@@ -354,12 +354,12 @@ static sked_status add_times_by_device(const fitted *f, int32_t op, const char *
     const sked_graph *g = f->m->problem->graph;
     sked_status st = SKED_OK;
     for (int64_t k = g->on_ptr[op]; st == SKED_OK && k < g->on_ptr[op + 1]; k++) {
-        const int32_t group = f->m->on_group != NULL ? f->m->on_group[g->on_name[k]] : -1;
+        const int32_t kind = f->m->on_kind != NULL ? f->m->on_kind[g->on_name[k]] : -1;
         const double base = g->on_duration[k];
-        if (group < 0)
+        if (kind < 0)
             continue;
         const double time =
-            base > 0 ? (base + f->rates->start_up) * f->rates->factor[op] * f->rates->group[group] : base;
+            base > 0 ? (base + f->rates->start_up) * f->rates->factor[op] * f->rates->kind[kind] : base;
         st = sked_machine_builder_add_duration(f->b, name, sked_i_names_at(&g->on_names, g->on_name[k]), time,
                                                err);
         *any = true;
@@ -376,13 +376,13 @@ static sked_status add_profile(const fitted *f, sked_error *err)
         char name[1100];
         bool any = false;
         const double base = g->duration[i];
-        const double group = f->m->problem->machine == NULL ? f->rates->group[0] : 1;
+        const double kind = f->m->problem->machine == NULL ? f->rates->kind[0] : 1;
         sked_graph_op_name(g, i, name, sizeof name);
         if (g->on_ptr != NULL)
             st = add_times_by_device(f, i, name, &any, err);
         if (st == SKED_OK && !any && base > 0)
             st = sked_machine_builder_add_duration(
-                f->b, name, NULL, (base + f->rates->start_up) * f->rates->factor[i] * group, err);
+                f->b, name, NULL, (base + f->rates->start_up) * f->rates->factor[i] * kind, err);
     }
     return st;
 }
@@ -411,11 +411,11 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_loop_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
+sked_status sked_i_rounds_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err));
-    sked_i_pool_estimate(&l->pool, &l->belief);
+    SKED_TRY(sked_i_candidates_predict(&l->candidates, &l->belief, &l->limit, err));
+    sked_i_candidates_estimate(&l->candidates, &l->belief);
     SKED_TRY(tell_members(l, r, err));
     SKED_TRY(tell_course(l, r, err));
     SKED_TRY(tell_parameters(l, r, err));

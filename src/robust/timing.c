@@ -26,7 +26,7 @@ void sked_i_timing_work_close(sked_i_timing_work *w)
 
 void sked_i_timing_close(sked_i_timing *r)
 {
-    void *const owned[] = {r->order, r->before, r->group, r->base, r->share, r->remote, r->row, r->edge};
+    void *const owned[] = {r->order, r->before, r->kind, r->base, r->share, r->remote, r->row, r->edge};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *r = (sked_i_timing){0};
@@ -65,9 +65,9 @@ double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked
             if (r->edge[e].from == before)
                 warm = rates->warm;
         }
-        w->time[i] = (r->base[i] + rates->start_up * r->share[i]) * rates->factor[i] *
-                         rates->group[r->group[i]] * warm +
-                     rates->read * r->remote[i];
+        w->time[i] =
+            (r->base[i] + rates->start_up * r->share[i]) * rates->factor[i] * rates->kind[r->kind[i]] * warm +
+            rates->read * r->remote[i];
         w->start[i] = start;
         w->via[i] = via;
         if (start + w->time[i] > latest || w->last < 0) {
@@ -91,12 +91,12 @@ static void add_time(const sked_i_timing *r, const sked_i_rates *rates, const sk
 {
     const double read = rates->read * r->remote[i], work = w->time[i] - read;
     d->factor[i] += work;
-    d->group[r->group[i]] += work;
+    d->kind[r->kind[i]] += work;
     *d->read += read;
     const bool warm = sked_i_timing_warm(r, i);
     *d->warm += warm ? work : 0;
-    *d->start_up += rates->start_up * r->share[i] * rates->factor[i] * rates->group[r->group[i]] *
-                    (warm ? rates->warm : 1);
+    *d->start_up +=
+        rates->start_up * r->share[i] * rates->factor[i] * rates->kind[r->kind[i]] * (warm ? rates->warm : 1);
 }
 
 static void add_transfer(const sked_i_timing_edge *e, const sked_i_rates *rates,

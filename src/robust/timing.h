@@ -5,7 +5,7 @@
  */
 #ifndef SKED_ROBUST_TIMING_H
 #define SKED_ROBUST_TIMING_H
-#include "backend/timing.h"
+#include "backend/prediction.h"
 
 /* Work space for schedules of one graph, and what the last run left there. */
 typedef struct sked_i_timing_work {
@@ -16,7 +16,7 @@ typedef struct sked_i_timing_work {
 
 /* d time / d log of each rate; the caller clears it. size NULL: not wanted. */
 typedef struct sked_i_timing_gradient {
-    double *latency, *per_byte, *start_up, *warm, *read, *factor, *group, *size;
+    double *latency, *per_byte, *start_up, *warm, *read, *factor, *kind, *size;
 } sked_i_timing_gradient;
 
 SKED_MUST_CHECK sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err);

@@ -29,7 +29,7 @@ void sked_i_traces_close(sked_i_traces *t)
 static sked_status open_trace(sked_i_traces *t, const sked_i_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t cells = (int64_t)m->ops * m->groups;
+    const int64_t cells = (int64_t)m->ops * m->kinds;
     SKED_NEW0(t->sum, cells);
     SKED_NEW0(t->square, cells);
     SKED_NEW0(t->seen, cells);
@@ -51,7 +51,7 @@ static sked_status add_durations(sked_i_traces *t, const sked_i_model *m, const 
             continue;
         if (!SKED_GROW(t->look, t->looks_cap, t->n_looks + 1))
             return sked_i_no_memory(err);
-        t->look[t->n_looks++] = (sked_i_traces_look){.cell = (int64_t)i * m->groups + r->group[i],
+        t->look[t->n_looks++] = (sked_i_traces_look){.cell = (int64_t)i * m->kinds + r->kind[i],
                                                      .run = t->runs,
                                                      .took = took,
                                                      .base = base,
@@ -121,7 +121,7 @@ static void sum_looks(sked_i_traces *t, int64_t cells)
     }
 }
 
-/* Variance of one traced logarithm, from ops that were traced alike more than once: warm or not, same group.
+/* Variance of one traced logarithm, from ops that were traced alike more than once: warm or not, same kind.
  */
 static double traced_variance(const sked_i_traces *t, int64_t cells)
 {
@@ -145,7 +145,7 @@ static double warm_effect(const sked_i_traces *t, const sked_i_model *m, double 
 {
     const double spread = m->spread[m->at_warm];
     double sum = 0, precision = spread > 0 ? 1 / (spread * spread) : INFINITY;
-    for (int64_t k = 0; k < (int64_t)m->ops * m->groups; k++) {
+    for (int64_t k = 0; k < (int64_t)m->ops * m->kinds; k++) {
         const int32_t warm = t->warm_seen[k], cold = t->seen[k] - warm;
         if (warm == 0 || cold == 0)
             continue;
@@ -214,7 +214,7 @@ static double read_effect(const sked_i_traces *t, const sked_i_model *m, const c
 static sked_status fit_reads(sked_i_traces *t, const sked_i_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t cells = (int64_t)m->ops * m->groups;
+    const int64_t cells = (int64_t)m->ops * m->kinds;
     contrast *mean = NULL, *run = NULL, *look = NULL;
     SKED_NEW0(mean, cells);
     SKED_NEW0(run, t->runs);
@@ -241,25 +241,25 @@ static double cold_mean(const sked_i_traces *t, int64_t cell)
 
 /* One parameter as the precision-weighted mean of residuals that its prior pulls towards 0. */
 typedef struct pull {
-    double *sum, *precision; /* [types or groups] */
+    double *sum, *precision; /* [types or kinds] */
 } pull;
 
-/* Factors by type (by_group: by group) from what the other leaves, the ops' own factors integrated out. */
-static void fit_factors(const sked_i_traces *t, const sked_i_model *m, bool by_group, double op_variance,
+/* Factors by type (by_kind: by kind) from what the other leaves, the ops' own factors integrated out. */
+static void fit_factors(const sked_i_traces *t, const sked_i_model *m, bool by_kind, double op_variance,
                         double variance, pull p)
 {
-    const int64_t at = by_group ? m->at_group : m->at_type;
-    const int32_t count = by_group ? m->groups : m->types;
+    const int64_t at = by_kind ? m->at_kind : m->at_type;
+    const int32_t count = by_kind ? m->kinds : m->types;
     for (int32_t k = 0; k < count; k++) {
         const double s = m->spread[at + k];
         p.sum[k] = 0;
         p.precision[k] = s > 0 ? 1 / (s * s) : INFINITY;
     }
     for (int32_t i = 0; i < m->ops; i++)
-        for (int32_t g = 0; g < m->groups; g++) {
-            const int64_t cell = (int64_t)i * m->groups + g;
-            const int32_t own = by_group ? g : m->type_of[i];
-            const double other = t->mean[by_group ? m->type_of[i] : m->at_group - m->at_type + g];
+        for (int32_t g = 0; g < m->kinds; g++) {
+            const int64_t cell = (int64_t)i * m->kinds + g;
+            const int32_t own = by_kind ? g : m->type_of[i];
+            const double other = t->mean[by_kind ? m->type_of[i] : m->at_kind - m->at_type + g];
             if (t->seen[cell] == 0)
                 continue;
             const double weight = 1 / (op_variance + variance / t->seen[cell]);
@@ -268,7 +268,7 @@ static void fit_factors(const sked_i_traces *t, const sked_i_model *m, bool by_g
         }
     for (int32_t k = 0; k < count; k++) {
         t->mean[at - m->at_type + k] = p.precision[k] < INFINITY ? p.sum[k] / p.precision[k] : 0;
-        t->spread[at - m->at_type + k] = by_group ? 1 / sqrt(p.precision[k]) : 0;
+        t->spread[at - m->at_type + k] = by_kind ? 1 / sqrt(p.precision[k]) : 0;
     }
 }
 
@@ -278,11 +278,11 @@ static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_varianc
     double squares = 0, ops = 0;
     for (int32_t i = 0; i < m->ops; i++) {
         double sum = 0, seen = 0;
-        for (int32_t g = 0; g < m->groups; g++) {
-            const int64_t cell = (int64_t)i * m->groups + g;
+        for (int32_t g = 0; g < m->kinds; g++) {
+            const int64_t cell = (int64_t)i * m->kinds + g;
             if (t->seen[cell] > 0)
                 sum += t->seen[cell] *
-                       (cold_mean(t, cell) - t->mean[m->type_of[i]] - t->mean[m->at_group - m->at_type + g]);
+                       (cold_mean(t, cell) - t->mean[m->type_of[i]] - t->mean[m->at_kind - m->at_type + g]);
             seen += t->seen[cell];
         }
         const int64_t at = m->at_op - m->at_type + i;
@@ -300,21 +300,21 @@ sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_erro
     pull p = {0};
     double op_variance = 0.01, variance = 0;
     SKED_TRY(fit_reads(t, m, err));
-    variance = traced_variance(t, (int64_t)m->ops * m->groups);
+    variance = traced_variance(t, (int64_t)m->ops * m->kinds);
     t->warm = warm_effect(t, m, variance);
-    const int32_t most = m->types > m->groups ? m->types : m->groups;
+    const int32_t most = m->types > m->kinds ? m->types : m->kinds;
     SKED_NEW(p.sum, most);
     SKED_NEW(p.precision, most);
     for (int64_t k = 0; k < m->at_size - m->at_type; k++)
         t->mean[k] = 0;
     for (int k = 0; k < ROUNDS; k++) {
         fit_factors(t, m, false, op_variance, variance, p);
-        if (m->groups > 1)
+        if (m->kinds > 1)
             fit_factors(t, m, true, op_variance, variance, p);
         op_variance = fmax(1e-6, fit_ops(t, m, op_variance, variance));
     }
-    if (m->groups == 1)
-        t->spread[m->at_group - m->at_type] = 0;
+    if (m->kinds == 1)
+        t->spread[m->at_kind - m->at_type] = 0;
 cleanup:
     free(p.sum);
     free(p.precision);

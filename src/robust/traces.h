@@ -20,7 +20,7 @@ typedef struct sked_i_traces_step {
 
 /* How long an op took. */
 typedef struct sked_i_traces_look {
-    int64_t cell; /* op * groups + group */
+    int64_t cell; /* op * kinds + kind */
     int32_t run;
     double took, base, remote;
     bool warm;
@@ -28,10 +28,10 @@ typedef struct sked_i_traces_look {
 
 typedef struct sked_i_traces {
     int32_t runs;
-    double *sum, *square; /* [ops * groups] of the logarithm of traced over modelled time, reads left out */
-    int32_t *seen;        /* [ops * groups] */
-    double *warm_sum;     /* [ops * groups] of sum, where the op before had made an input */
-    int32_t *warm_seen;   /* [ops * groups] */
+    double *sum, *square; /* [ops * kinds] of the logarithm of traced over modelled time, reads left out */
+    int32_t *seen;        /* [ops * kinds] */
+    double *warm_sum;     /* [ops * kinds] of sum, where the op before had made an input */
+    int32_t *warm_seen;   /* [ops * kinds] */
     double warm;          /* logarithm of what such ops take, from ops traced with and without */
     double read;          /* time that a byte of another device takes, from ops traced with more and fewer */
     sked_i_traces_look *look;
@@ -47,7 +47,7 @@ void sked_i_traces_close(sked_i_traces *t);
 /* run: a measurement with a trace, of the schedule that r was compiled from. */
 SKED_MUST_CHECK sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
                                               const sked_measurement *run, sked_error *err);
-/* Factors by type, group and op from all traces, into t->mean and t->spread. */
+/* Factors by type, kind and op from all traces, into t->mean and t->spread. */
 SKED_MUST_CHECK sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_error *err);
 /*
  * Log-likelihood of the traced starts under the rates of links (Student's t with 4 degrees of freedom and

@@ -43,16 +43,16 @@ bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b, bool 
     return equal;
 }
 
-uint64_t sked_i_hash_steps(const int32_t *start, int32_t n)
+uint64_t sked_i_schedule_hash_steps(const int32_t *start, int32_t n)
 {
     uint64_t h = SKED_I_HASH_SEED;
     for (int32_t i = 0; i < n; i++)
-        h = sked_i_hash_mix(h, (uint32_t)start[i]);
+        h = sked_i_schedule_hash_mix(h, (uint32_t)start[i]);
     return h;
 }
 
-uint64_t sked_i_hash_devices(int32_t n, const double *start, const int32_t *device, int32_t devices,
-                             int32_t *label)
+uint64_t sked_i_schedule_hash_devices(int32_t n, const double *start, const int32_t *device, int32_t devices,
+                                      int32_t *label)
 {
     uint64_t h = SKED_I_HASH_SEED;
     int32_t labels = 0;
@@ -63,7 +63,7 @@ uint64_t sked_i_hash_devices(int32_t n, const double *start, const int32_t *devi
         memcpy(&bits, &start[i], sizeof bits);
         if (label[device[i]] < 0)
             label[device[i]] = labels++;
-        h = sked_i_hash_mix(h, bits ^ (uint64_t)label[device[i]]);
+        h = sked_i_schedule_hash_mix(h, bits ^ (uint64_t)label[device[i]]);
     }
     return h;
 }

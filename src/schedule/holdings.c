@@ -74,7 +74,7 @@ sked_status sked_i_holdings_make(const sked_problem *p, const sked_i_costs *c, c
     SKED_NEW(x.copy, devices);
     SKED_NEW(x.touched, devices);
     SKED_NEW(out->at, g->n_ops + g->n_edges);
-    x.end = sked_i_latest_finish(c, s);
+    x.end = sked_i_costs_latest_finish(c, s);
     for (int32_t i = 0; i < g->n_ops; i++)
         if (g->memory[i] > 0)
             hold_value(&x, i);

@@ -25,7 +25,7 @@ static void measure_times(const sked_problem *p, const sked_i_costs *c, const sk
     double busy = 0;
     for (int32_t i = 0; i < p->graph->n_ops; i++)
         busy += sked_i_time_in(c, s, i);
-    m->makespan = sked_i_latest_finish(c, s);
+    m->makespan = sked_i_costs_latest_finish(c, s);
     m->speedup = m->makespan > 0 ? sked_i_sequential_time(c) / m->makespan : 1;
     m->idle = s->devices > 0 && m->makespan > 0 ? 1 - busy / (s->devices * m->makespan) : 0;
     measure_edges(p, c, s, m);
@@ -45,7 +45,7 @@ sked_status sked_i_schedule_value(const sked_problem *p, const sked_i_costs *c, 
     sked_status st = SKED_OK;
     sked_metrics m = {0};
     sked_i_profile memory = {0};
-    m.makespan = sked_i_latest_finish(c, s);
+    m.makespan = sked_i_costs_latest_finish(c, s);
     if (p->objective == SKED_OBJECTIVE_RESOURCE || p->objective == SKED_OBJECTIVE_COST)
         SKED_TRY(sked_i_profile_loads(p, c, s, &m.resource, err));
     if (p->objective == SKED_OBJECTIVE_COST)
@@ -115,7 +115,8 @@ static void build_chain(const sked_i_costs *costs, const sked_schedule *s, sort_
     for (int32_t i = 0; i < s->ops; i++) {
         const int32_t d = s->device ? s->device[i] : 0;
         if (s->device && rename[d] < 0)
-            rename[d] = costs->machine ? d : used++; /* unequal devices have names: nothing to exchange */
+            rename[d] =
+                costs->machine ? d : used++; /* heterogeneous devices have names: nothing to exchange */
         c->device[i] = s->device ? rename[d] : 0;
         items[i] = (sort_item){s->start[i], s->start[i] + sked_i_time_in(costs, s, i), d, i};
     }

@@ -197,7 +197,7 @@ sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count
 /* Rounding of real times: relative to the makespan, none for integers. */
 static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
 {
-    return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_latest_finish(c, s));
+    return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_costs_latest_finish(c, s));
 }
 
 static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, double tolerance, double *sum,

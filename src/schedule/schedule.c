@@ -98,7 +98,7 @@ cleanup:
     return st;
 }
 
-double sked_i_makespan(const sked_graph *g, const sked_schedule *s)
+double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s)
 {
     double latest = 0;
     for (int32_t i = 0; i < g->n_ops; i++)
@@ -115,7 +115,7 @@ static bool whole_machine(const sked_problem *p)
     const sked_machine *m = p->machine;
     double bandwidth[MOST];
     int32_t n = 0;
-    for (int64_t k = 0; k < (int64_t)m->n_groups * m->n_groups; k++) {
+    for (int64_t k = 0; k < (int64_t)m->n_link_kinds * m->n_link_kinds; k++) {
         int32_t i = 0;
         while (i < n && bandwidth[i] != m->link_bandwidth[k])
             i++;

@@ -8,7 +8,7 @@
 #include "problem/costs.h"
 
 /* Latest finish. O(ops). */
-double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
+double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s);
 
 /*
  * Ops by start; equal starts (zero durations) in the graph's topological order, so that no cycle arises: as
@@ -37,7 +37,7 @@ void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name);
 /*
  * Gives ops other devices where that costs nothing, so that less data moves between devices (local.c): every
  * start stays. Devices are numbered by their least op afterwards. Leaves pipelined schedules, fixed devices,
- * unequal devices, problems with transfer cost and those with memory limits that can bind as they are.
+ * heterogeneous devices, problems with transfer cost and those with memory limits that can bind as they are.
  * *delayed (may be NULL): the makespan in the same order where a transfer takes a mean duration, and as much
  * again for the bytes of a mean edge; to compare schedules by. 0 where it did nothing.
  * O(ops + edges).

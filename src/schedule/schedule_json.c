@@ -340,8 +340,8 @@ static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, dou
     sked_i_buffer_char(out, '}');
 }
 
-sked_status sked_i_schedule_write(const sked_problem *p, const sked_schedule *s, sked_i_buffer *out,
-                                  sked_error *err)
+sked_status sked_i_native_schedule_write(const sked_problem *p, const sked_schedule *s, sked_i_buffer *out,
+                                         sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_i_costs c = {0};
@@ -356,7 +356,7 @@ sked_status sked_i_schedule_write(const sked_problem *p, const sked_schedule *s,
     if (p->machine != NULL)
         write_machine(p->machine, out);
     sked_i_buffer_text(out, ",\"makespan\":");
-    sked_i_buffer_number(out, sked_i_latest_finish(&c, s));
+    sked_i_buffer_number(out, sked_i_costs_latest_finish(&c, s));
     sked_i_buffer_text(out, ",\"ii\":");
     if (s->ii > 0)
         sked_i_buffer_number(out, s->ii);

@@ -15,7 +15,7 @@ struct sked_simulator {
     int64_t *row;           /* [ops + 1] */
     int32_t *pred;          /* [edges of distance 0] */
     double *lag, *transfer; /* transfer NULL: free */
-    /* unequal devices, NULL for identical ones */
+    /* heterogeneous devices, NULL for identical ones */
     const sked_i_costs *costs;
     double *bytes;         /* [edges of distance 0]; lag is then NAN where it is the time of `pred` */
     sked_i_replay *replay; /* for orders that are not topological */
@@ -95,8 +95,8 @@ cleanup:
 }
 
 /*
- * ready_time on unequal devices. A twin for speed: identical devices take 2.6 ns an op and edge here, 1.1
- * below
+ * ready_time on heterogeneous devices. A twin for speed: identical devices take 2.6 ns an op and edge
+ * here, 1.1 below
  * (`sked-bench scale --only simulator`, 1,000 ops).
  */
 static double ready_on_machine(const sked_simulator *sim, const int32_t *device, bool transfers,

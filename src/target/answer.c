@@ -245,6 +245,6 @@ sked_status sked_i_answer_read(const char *name, const char *text, size_t size, 
     if (st == SKED_OK)
         *out = r.trace;
     else
-        sked_i_trace_free(&r.trace);
+        sked_i_answer_trace_free(&r.trace);
     return st;
 }

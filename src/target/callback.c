@@ -32,7 +32,7 @@ static sked_status check(const sked_target *t, int32_t ops, sked_i_trace *r, ske
                            timed ? "above" : "at least", SKED_I_MOST_TIME);
     if (is_empty(r, ops)) {
         const double time = r->time;
-        sked_i_trace_free(r);
+        sked_i_answer_trace_free(r);
         r->time = time;
         return SKED_OK;
     }
@@ -56,7 +56,7 @@ static sked_status run(sked_target *t, const double *setting, const sked_schedul
     *out = r;
     return SKED_OK;
 cleanup:
-    sked_i_trace_free(&r);
+    sked_i_answer_trace_free(&r);
     return st;
 }
 

@@ -26,7 +26,7 @@ static sked_status open_command(sked_target *t, const double *setting, sked_erro
 static sked_status write_schedule(const sked_target *t, const sked_schedule *s, char *path, sked_error *err)
 {
     sked_i_buffer text = {0};
-    sked_status st = sked_i_schedule_write(&t->problem, s, &text, err);
+    sked_status st = sked_i_native_schedule_write(&t->problem, s, &text, err);
     if (st == SKED_OK && text.failed)
         st = sked_i_no_memory(err);
     if (st == SKED_OK)

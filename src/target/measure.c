@@ -15,7 +15,7 @@ void sked_measurement_clear(sked_measurement *m)
     SKED_GIVE(m, empty);
 }
 
-void sked_i_trace_free(sked_i_trace *r)
+void sked_i_answer_trace_free(sked_i_trace *r)
 {
     free(r->start);
     free(r->finish);
@@ -41,7 +41,7 @@ static sked_status replay(sked_target *t, const sked_schedule *s, sked_i_trace *
     *out = r;
     return SKED_OK;
 cleanup:
-    sked_i_trace_free(&r);
+    sked_i_answer_trace_free(&r);
     return st;
 }
 
@@ -53,7 +53,7 @@ static sked_status run_once(sked_target *t, const sked_schedule *s, sked_i_trace
     t->runs++;
     if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE) {
         const double time = out->time;
-        sked_i_trace_free(out);
+        sked_i_answer_trace_free(out);
         out->time = time;
     }
     return st;
@@ -114,7 +114,7 @@ static sked_status run_all(sked_target *t, const sked_schedule *s, sked_i_trace 
         if (k > -warm_up && sked_i_limit_stopped(&limit))
             return sked_i_fail(err, SKED_ERR_STOPPED, "the measurement was stopped");
         st = run_once(t, s, k < 0 ? &unused : &run[k], err);
-        sked_i_trace_free(&unused);
+        sked_i_answer_trace_free(&unused);
     }
     return st;
 }
@@ -132,7 +132,7 @@ static sked_status measure(sked_target *t, const sked_schedule *s, sked_measurem
     SKED_TRY(take_trace(run, runs, s, m, err));
 cleanup:
     for (int32_t k = 0; run != NULL && k < runs; k++)
-        sked_i_trace_free(&run[k]);
+        sked_i_answer_trace_free(&run[k]);
     free(run);
     free(times);
     return st;

@@ -42,7 +42,7 @@ sked_status sked_i_queues_check_lags(const sked_graph *g, const char *name, sked
     return SKED_OK;
 }
 
-double sked_i_result_size(const sked_graph *g, int32_t op)
+double sked_i_queue_result_size(const sked_graph *g, int32_t op)
 {
     double size = g->memory[op];
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)

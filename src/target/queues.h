@@ -24,10 +24,10 @@ void sked_i_queues_free(sked_i_queues *q);
 SKED_MUST_CHECK sked_status sked_i_queues_check_lags(const sked_graph *g, const char *name, sked_error *err);
 
 /* Bytes that the consumer of an edge reads: the edge's, or where it has none the memory of the producer. */
-static inline double sked_i_edge_read(const sked_graph *g, int64_t edge)
+static inline double sked_i_queue_edge_read(const sked_graph *g, int64_t edge)
 {
     return g->edge_bytes[edge] > 0 ? g->edge_bytes[edge] : g->memory[g->edge_from[edge]];
 }
 /* Bytes of an op's result: its memory, or what its most eager consumer reads. O(consumers). */
-double sked_i_result_size(const sked_graph *g, int32_t op);
+double sked_i_queue_result_size(const sked_graph *g, int32_t op);
 #endif

@@ -174,7 +174,7 @@ static sked_status write_plan(const sked_target *t, const double *setting, const
     for (int64_t e = 0; e < g->n_edges; e++)
         if (g->edge_distance[e] == 0)
             sked_i_buffer_format(out, "%d %d %.17g\n", (int)g->edge_from[e], (int)g->edge_to[e],
-                                 sked_i_edge_read(g, e));
+                                 sked_i_queue_edge_read(g, e));
 cleanup:
     sked_i_queues_free(&q);
     return st == SKED_OK && out->failed ? sked_i_no_memory(err) : st;

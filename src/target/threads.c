@@ -140,7 +140,7 @@ static sked_status check_memory(const sked_i_threads *x, const sked_graph *g, do
     const double most = limit > 0 ? limit : memory_here() / 2;
     double total = 0;
     for (int32_t i = 0; i < g->n_ops; i++)
-        total += fmax(64, sked_i_result_size(g, i) * x->scale);
+        total += fmax(64, sked_i_queue_result_size(g, i) * x->scale);
     for (int32_t d = 0; d < x->devices; d++)
         total += (double)x->busy[d].pieces * SKED_I_BUSY_PIECE * sizeof(double);
     if (total <= most)

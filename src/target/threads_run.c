@@ -86,7 +86,7 @@ static bool holds(const run *r, int32_t i)
         const int64_t e = g->pred_edge[k];
         if (g->edge_distance[e] == 0)
             value = mix(value, sum_of(record_of(r, g->pred_op[k])->value,
-                                      sked_i_threads_words(r->threads, sked_i_edge_read(g, e))));
+                                      sked_i_threads_words(r->threads, sked_i_queue_edge_read(g, e))));
     }
     return value == record_of(r, i)->value;
 }
@@ -165,7 +165,7 @@ static uint64_t read_inputs(const run *r, int32_t i)
         const int64_t e = g->pred_edge[k];
         if (g->edge_distance[e] == 0)
             value = mix(value, read_result(record_of(r, g->pred_op[k])->result,
-                                           sked_i_threads_words(r->threads, sked_i_edge_read(g, e))));
+                                           sked_i_threads_words(r->threads, sked_i_queue_edge_read(g, e))));
     }
     return value;
 }
@@ -180,7 +180,7 @@ static bool run_op(const run *r, int32_t i, int32_t device)
     o->value = read_inputs(r, i);
     if (!sked_i_busy_run(&x->busy[device], x->kind[i], o->sweeps, &r->limit))
         return false;
-    write_result(o->result, sked_i_threads_words(x, sked_i_result_size(r->graph, i)), o->value);
+    write_result(o->result, sked_i_threads_words(x, sked_i_queue_result_size(r->graph, i)), o->value);
     o->finish = sked_clock();
     __atomic_store_n(&o->done, 1, __ATOMIC_RELEASE);
     return true;
@@ -215,7 +215,8 @@ static sked_status place_results(run *r, sked_error *err)
     for (int32_t d = 0; d < x->devices; d++) {
         int64_t words = 0;
         for (int32_t k = r->queues.ptr[d]; k < r->queues.ptr[d + 1]; k++)
-            words += (sked_i_threads_words(x, sked_i_result_size(r->graph, r->queues.op[k])) + 7) / 8 * 8;
+            words +=
+                (sked_i_threads_words(x, sked_i_queue_result_size(r->graph, r->queues.op[k])) + 7) / 8 * 8;
         const sked_status st = sked_i_threads_area_fit(&x->result[d], (size_t)words * 8, err);
         if (st != SKED_OK)
             return st;
@@ -223,7 +224,7 @@ static sked_status place_results(run *r, sked_error *err)
         for (int32_t k = r->queues.ptr[d]; k < r->queues.ptr[d + 1]; k++) {
             const int32_t i = r->queues.op[k];
             record_of(r, i)->result = at;
-            at += (sked_i_threads_words(x, sked_i_result_size(r->graph, i)) + 7) / 8 * 8;
+            at += (sked_i_threads_words(x, sked_i_queue_result_size(r->graph, i)) + 7) / 8 * 8;
         }
     }
     return SKED_OK;
@@ -287,7 +288,7 @@ static sked_status take_trace(const run *r, sked_i_trace *out, sked_error *err)
     *out = trace;
     return SKED_OK;
 cleanup:
-    sked_i_trace_free(&trace);
+    sked_i_answer_trace_free(&trace);
     return st;
 }
 

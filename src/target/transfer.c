@@ -42,14 +42,14 @@ static double total_bytes(const sked_graph *g)
     return total;
 }
 
-/* Over ops, and on unequal devices over those that can run each. */
+/* Over ops, and on heterogeneous devices over those that can run each. */
 static sked_status find_mean_duration(const sked_problem *p, double *out, sked_error *err)
 {
     sked_i_costs c = {0};
     const sked_status st = sked_i_costs_make(p, &c, err);
     double total = 0;
     for (int32_t i = 0; st == SKED_OK && i < p->graph->n_ops; i++) {
-        const double time = c.classes > 1 ? sked_i_mean_time(&c, i) : sked_i_class_time(&c, i, 0);
+        const double time = c.time_kinds > 1 ? sked_i_mean_time(&c, i) : sked_i_kind_time(&c, i, 0);
         total += isinf(time) ? 0 : time;
     }
     sked_i_costs_free(&c);
@@ -60,9 +60,10 @@ static sked_status find_mean_duration(const sked_problem *p, double *out, sked_e
 /* Do all devices of the machine exchange data? */
 static bool all_linked(const sked_machine *m)
 {
-    for (int32_t a = 0; m != NULL && a < m->n_groups; a++)
-        for (int32_t b = 0; b < m->n_groups; b++)
-            if (isnan(m->link_latency[(int64_t)a * m->n_groups + b]) && (a != b || m->group_size[a] > 1))
+    for (int32_t a = 0; m != NULL && a < m->n_link_kinds; a++)
+        for (int32_t b = 0; b < m->n_link_kinds; b++)
+            if (isnan(m->link_latency[(int64_t)a * m->n_link_kinds + b]) &&
+                (a != b || m->link_kind_size[a] > 1))
                 return false;
     return true;
 }

@@ -220,12 +220,12 @@ static void lay(sked_i_cuda_arena *a, void *data)
 {
     descent *d = (descent *)data;
     const int64_t n = d->steps.board.ops, rows = (int64_t)d->steps.board.profiles + 1;
-    d->lo = SKED_CUT(a, int32_t, n);
-    d->hi = SKED_CUT(a, int32_t, n);
-    d->momentum = SKED_CUT(a, double, 2 * n);
-    d->variance = SKED_CUT(a, double, 2 * n);
-    d->tau = SKED_CUT(a, double, SKED_I_GAUS_FLIGHT *SKED_I_GAUS_RUN *rows);
-    d->now = SKED_CUT(a, numbers, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN);
+    d->lo = sked_i_cut<int32_t>(a, n);
+    d->hi = sked_i_cut<int32_t>(a, n);
+    d->momentum = sked_i_cut<double>(a, 2 * n);
+    d->variance = sked_i_cut<double>(a, 2 * n);
+    d->tau = sked_i_cut<double>(a, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * rows);
+    d->now = sked_i_cut<numbers>(a, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN);
 }
 
 static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked_error *err)

@@ -45,43 +45,43 @@ static void measure(sked_i_gaus_board *b, const sked_i_gaus_view *v)
 static void lay_problem(sked_i_gaus_board *b, sked_i_cuda_arena *a, const sked_i_gaus_view *v)
 {
     const int64_t n = b->ops, edges = b->edges, uses = v->use_ptr[v->ops];
-    b->duration = SKED_CUT(a, int32_t, n);
-    b->use_ptr = SKED_CUT(a, int64_t, n + 1);
-    b->use_profile = SKED_CUT(a, int32_t, uses);
-    b->use_amount = SKED_CUT(a, double, uses);
-    b->memory = v->memory != NULL ? SKED_CUT(a, double, n) : NULL;
-    b->succ_ptr = SKED_CUT(a, int64_t, n + 1);
-    b->edge_to = SKED_CUT(a, int32_t, edges);
-    b->gap = SKED_CUT(a, int32_t, edges);
-    b->shift = SKED_CUT(a, int32_t, edges);
-    b->edge_kind = SKED_CUT(a, uint8_t, edges);
-    b->pred_ptr = SKED_CUT(a, int64_t, n + 1);
-    b->pred_edge = SKED_CUT(a, int64_t, edges);
-    b->net = SKED_CUT(a, double, n);
-    b->heavy = SKED_CUT(a, int32_t, b->heavy_count);
-    b->normal = SKED_CUT(a, sked_i_normal, 1);
+    b->duration = sked_i_cut<int32_t>(a, n);
+    b->use_ptr = sked_i_cut<int64_t>(a, n + 1);
+    b->use_profile = sked_i_cut<int32_t>(a, uses);
+    b->use_amount = sked_i_cut<double>(a, uses);
+    b->memory = v->memory != NULL ? sked_i_cut<double>(a, n) : NULL;
+    b->succ_ptr = sked_i_cut<int64_t>(a, n + 1);
+    b->edge_to = sked_i_cut<int32_t>(a, edges);
+    b->gap = sked_i_cut<int32_t>(a, edges);
+    b->shift = sked_i_cut<int32_t>(a, edges);
+    b->edge_kind = sked_i_cut<uint8_t>(a, edges);
+    b->pred_ptr = sked_i_cut<int64_t>(a, n + 1);
+    b->pred_edge = sked_i_cut<int64_t>(a, edges);
+    b->net = sked_i_cut<double>(a, n);
+    b->heavy = sked_i_cut<int32_t>(a, b->heavy_count);
+    b->normal = sked_i_cut<sked_i_normal>(a, 1);
 }
 
 static void lay_numbers(sked_i_gaus_board *b, sked_i_cuda_arena *a)
 {
     const int64_t n = b->ops, rows = (int64_t)b->profiles + 1;
-    b->scale = SKED_CUT(a, double, rows);
-    b->weight = SKED_CUT(a, double, rows);
-    b->capacity = SKED_CUT(a, double, rows);
-    b->tau = SKED_CUT(a, double, rows);
-    b->mu = SKED_CUT(a, double, 2 * n);
+    b->scale = sked_i_cut<double>(a, rows);
+    b->weight = sked_i_cut<double>(a, rows);
+    b->capacity = sked_i_cut<double>(a, rows);
+    b->tau = sked_i_cut<double>(a, rows);
+    b->mu = sked_i_cut<double>(a, 2 * n);
     b->sigma = b->mu != NULL ? b->mu + n : NULL;
-    b->dmu = SKED_CUT(a, double, n);
-    b->dsigma = SKED_CUT(a, double, n);
-    b->change = SKED_CUT(a, unsigned long long, b->copies *rows * b->length);
-    b->level = b->period > 0 ? SKED_CUT(a, long long, rows * b->length) : NULL;
-    b->profile = SKED_CUT(a, double, rows * b->cells);
-    b->price = SKED_CUT(a, double, rows * b->cells);
-    b->row = SKED_CUT(a, sked_i_gaus_pair, rows);
-    b->partial = SKED_CUT(a, double, (b->light_blocks + b->heavy_blocks) * SKED_I_GAUS_SUMS);
-    b->own = SKED_CUT(a, sked_i_gaus_pair, n);
-    b->passed = SKED_CUT(a, sked_i_gaus_pair, b->edges);
-    b->control = SKED_CUT(a, sked_i_gaus_control, 1);
+    b->dmu = sked_i_cut<double>(a, n);
+    b->dsigma = sked_i_cut<double>(a, n);
+    b->change = sked_i_cut<unsigned long long>(a, b->copies * rows * b->length);
+    b->level = b->period > 0 ? sked_i_cut<long long>(a, rows * b->length) : NULL;
+    b->profile = sked_i_cut<double>(a, rows * b->cells);
+    b->price = sked_i_cut<double>(a, rows * b->cells);
+    b->row = sked_i_cut<sked_i_gaus_pair>(a, rows);
+    b->partial = sked_i_cut<double>(a, (b->light_blocks + b->heavy_blocks) * SKED_I_GAUS_SUMS);
+    b->own = sked_i_cut<sked_i_gaus_pair>(a, n);
+    b->passed = sked_i_cut<sked_i_gaus_pair>(a, b->edges);
+    b->control = sked_i_cut<sked_i_gaus_control>(a, 1);
 }
 
 /* ------------------------------------------------------------------ what the host works out */

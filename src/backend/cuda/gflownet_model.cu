@@ -111,14 +111,14 @@ void sked_i_gpu_cut_model(sked_i_gpu_model *m)
     const int64_t total = m->shape.total;
     float **const all[] = {&m->parameter, &m->moment1, &m->moment2, &m->sum};
     for (float **at : all)
-        *at = SKED_CUT(&m->fixed, float, total);
+        *at = sked_i_cut<float>(&m->fixed, total);
 }
 
 void sked_i_gpu_cut_gradients(sked_i_gpu_model *m, sked_i_cuda_arena *a)
 {
     const int64_t lessons = m->lessons;
-    m->gradient = SKED_CUT(a, float, lessons * m->shape.total);
-    m->norm_partial = SKED_CUT(a, double, lessons *NORM_BLOCKS);
+    m->gradient = sked_i_cut<float>(a, lessons * m->shape.total);
+    m->norm_partial = sked_i_cut<double>(a, lessons * NORM_BLOCKS);
 }
 
 sked_status sked_i_gpu_settle(const sked_i_gpu_model *m, sked_error *err)

@@ -33,56 +33,56 @@ enum {
 
 /*
  * Pieces of one trajectory's state: name, type, numbers. Early ones lie in shared memory, the rest in global
- * memory where there is no more room. n ops, k columns, g groups, c context, w width, t = threads / 32, p =
+ * memory where there is no more room. n ops, k columns, g kinds, c context, w width, t = threads / 32, p =
  * pairs of a step, d = columns of a step at most; `grad` is 0 or 1.
  */
-#define ONCE_PIECES(X)                                        \
-    X(head, walk_head, 1)                                     \
-    X(state, float, 2 * c + SKED_I_STATE_FEATURES)            \
-    X(base, float, w)                                         \
-    X(sum_wait, float, c)                                     \
-    X(sum_device, float, c)                                   \
-    X(row, int32_t, MOST_OPS)                                 \
-    X(index, int32_t, MOST_OPS)                               \
-    X(op_least, double, MOST_OPS)                             \
-    X(reduce, double, 4 * t)                                  \
-    X(told, walk_told, WARP)                                  \
-    X(pair, float, PAIR *w)                                   \
-    X(out, float, w)                                          \
-    X(feature, float, ONCE_CHUNK *PAIR)                       \
-    X(straight, float, ONCE_CHUNK *(grad ? DIRECT + 1 : 1))   \
-    X(partial, float, (int64_t)ONCE_ROWS *t *(c > w ? c : w)) \
-    X(total_wait, float, grad *c)                             \
-    X(total_device, float, grad *c)                           \
-    X(dbase, float, grad *w)                                  \
-    X(sum_direct, float, grad *DIRECT)                        \
-    X(sum_empty, float, grad *c)                              \
-    X(sum_empty_part, float, grad *w)                         \
-    X(sum_wait_feature, float, grad *SKED_I_WAIT_FEATURES *c) \
-    X(sum_last_feature, float, grad *SKED_I_LAST_FEATURES *c) \
-    X(free_at, double, k)                                     \
-    X(last, int32_t, k)                                       \
-    X(used, int32_t, k)                                       \
-    X(opened, int32_t, g)                                     \
-    X(column, int32_t, d)                                     \
-    X(count, int32_t, d)                                      \
-    X(changed, walk_change, k + 1)                            \
-    X(device_feature, float, 3 * k)                           \
-    X(device, float, k *c)                                    \
-    X(device_part, float, k *w)                               \
-    X(logit, float, p)                                        \
-    X(ready_time, double, n)                                  \
-    X(waits, int32_t, n)                                      \
-    X(ready, int32_t, n)                                      \
-    X(device_of, int32_t, n)                                  \
-    X(followed, uint8_t, n)                                   \
-    X(device_from, float, grad *k *c)                         \
-    X(ddevice_part, float, grad *k *w)                        \
-    X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)     \
-    X(taken, uint8_t, k)                                      \
-    X(noise, double, n)                                       \
-    X(arrive, double, moves *n *k)                            \
-    X(local, double, moves *n *k)
+#define ONCE_PIECES(X)                                            \
+    X(head, walk_head, 1)                                         \
+    X(state, float, 2 * c + SKED_I_STATE_FEATURES)                \
+    X(base, float, w)                                             \
+    X(sum_wait, float, c)                                         \
+    X(sum_device, float, c)                                       \
+    X(row, int32_t, MOST_OPS)                                     \
+    X(index, int32_t, MOST_OPS)                                   \
+    X(op_least, double, MOST_OPS)                                 \
+    X(reduce, double, 4 * t)                                      \
+    X(told, walk_told, WARP)                                      \
+    X(pair, float, (PAIR * w))                                    \
+    X(out, float, w)                                              \
+    X(feature, float, (ONCE_CHUNK * PAIR))                        \
+    X(straight, float, (ONCE_CHUNK * (grad ? DIRECT + 1 : 1)))    \
+    X(partial, float, ((int64_t)ONCE_ROWS * t * (c > w ? c : w))) \
+    X(total_wait, float, (grad * c))                              \
+    X(total_device, float, (grad * c))                            \
+    X(dbase, float, (grad * w))                                   \
+    X(sum_direct, float, (grad * DIRECT))                         \
+    X(sum_empty, float, (grad * c))                               \
+    X(sum_empty_part, float, (grad * w))                          \
+    X(sum_wait_feature, float, (grad * SKED_I_WAIT_FEATURES * c)) \
+    X(sum_last_feature, float, (grad * SKED_I_LAST_FEATURES * c)) \
+    X(free_at, double, k)                                         \
+    X(last, int32_t, k)                                           \
+    X(used, int32_t, k)                                           \
+    X(opened, int32_t, g)                                         \
+    X(column, int32_t, d)                                         \
+    X(count, int32_t, d)                                          \
+    X(changed, walk_change, k + 1)                                \
+    X(device_feature, float, 3 * k)                               \
+    X(device, float, (k * c))                                     \
+    X(device_part, float, (k * w))                                \
+    X(logit, float, p)                                            \
+    X(ready_time, double, n)                                      \
+    X(waits, int32_t, n)                                          \
+    X(ready, int32_t, n)                                          \
+    X(device_of, int32_t, n)                                      \
+    X(followed, uint8_t, n)                                       \
+    X(device_from, float, (grad * k * c))                         \
+    X(ddevice_part, float, (grad * k * w))                        \
+    X(sum_pair, float, ((int64_t)grad * (PAIR + 1) * t * w))      \
+    X(taken, uint8_t, k)                                          \
+    X(noise, double, n)                                           \
+    X(arrive, double, (moves * n * k))                            \
+    X(local, double, (moves * n * k))
 
 enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };
 /* Threads of a walk. */
@@ -135,15 +135,15 @@ enum {
 /* ------------------------------------------------------------------ a problem on the device */
 
 struct once_lesson {
-    int32_t n, devices, groups, columns, count, listed, words;
+    int32_t n, devices, kinds, columns, count, listed, words;
     int32_t first_row, first_walk;                /* of all */
     int32_t choices;                              /* columns of a step at most */
     bool transfers, picky, greedy, replay, twice; /* twice: some op has two edges to the same op */
     double work, unit, per_unit, temperature;
     float sharpness, heat[SKED_I_HEAT_FEATURES];
     uint64_t seed, first;
-    const int32_t *group_size, *group_first, *quickest, *group_of;
-    const float *pace; /* [groups] squashed */
+    const int32_t *kind_size, *kind_first, *quickest, *kind_of;
+    const float *pace; /* [kinds] squashed */
     const double *latency, *per_byte, *time, *duration, *least, *tail, *lag, *share, *bytes;
     const int32_t *waits, *succ_ptr, *succ_op, *pred_ptr, *pred_op;
     const uint64_t *masks; /* [HEADS, n, words] */
@@ -175,7 +175,7 @@ struct once_lesson {
 /* The weights whose gradients are products over all rows of steps or versions. */
 #define ONCE_PRODUCTS(X)                                 \
     X(state_weight, (2 * c + SKED_I_STATE_FEATURES) * w) \
-    X(device_weight, c *w)
+    X(device_weight, (c * w))
 
 struct once_small {
 #define X(name, numbers) int32_t name;

@@ -51,10 +51,10 @@ static void pack_predecessors(gpu_pack *p, const sked_i_gpu_problem *x, once_les
 void once_pack_lesson(gpu_pack *p, const sked_i_gpu_walks *w, once_lesson *l)
 {
     const sked_i_gpu_problem *x = w->problem;
-    const int64_t n = x->n, g = x->groups;
+    const int64_t n = x->n, g = x->kinds;
     l->n = x->n;
     l->devices = x->devices;
-    l->groups = x->groups;
+    l->kinds = x->kinds;
     l->columns = x->columns;
     l->count = w->count;
     l->listed = w->listed;
@@ -75,11 +75,11 @@ void once_pack_lesson(gpu_pack *p, const sked_i_gpu_walks *w, once_lesson *l)
     l->seed = w->seed;
     l->first = w->first;
     const int32_t used = x->picky || x->columns < MOST_DEVICES ? x->columns : (int32_t)MOST_DEVICES;
-    l->choices = used + (x->picky || x->groups < MOST_DEVICES ? x->groups : (int32_t)MOST_DEVICES);
-    gpu_copy(p, g, x->group_size, &l->group_size);
-    gpu_copy(p, g, x->group_first, &l->group_first);
+    l->choices = used + (x->picky || x->kinds < MOST_DEVICES ? x->kinds : (int32_t)MOST_DEVICES);
+    gpu_copy(p, g, x->kind_size, &l->kind_size);
+    gpu_copy(p, g, x->kind_first, &l->kind_first);
     gpu_copy(p, g, x->quickest, &l->quickest);
-    gpu_copy(p, x->columns, x->group_of, &l->group_of);
+    gpu_copy(p, x->columns, x->kind_of, &l->kind_of);
     float *pace = gpu_room(p, g, &l->pace);
     for (int64_t k = 0; k < g && pace != NULL; k++)
         pace[k] = (float)(x->pace[k] / (1 + fabs(x->pace[k])));
@@ -110,7 +110,7 @@ once_layout once_lay_out(int32_t threads, bool want_grad, int32_t shared, int32_
         const once_lesson *l = &lesson[b];
         n = larger(n, l->n);
         k = larger(k, l->columns);
-        g = larger(g, l->groups);
+        g = larger(g, l->kinds);
         d = larger(d, l->choices);
         p = larger(p, (l->n < MOST_OPS ? l->n : (int64_t)MOST_OPS) * l->choices);
         moves = larger(moves, l->transfers);

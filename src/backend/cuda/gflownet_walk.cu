@@ -129,7 +129,7 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.inside = inside;
     w.pairs_outside = m->layout.offset[ONCE_PIECE_sum_pair] < 0;
     w.transfers = x->transfers;
-    w.equal = x->groups == 1;
+    w.equal = x->kinds == 1;
     w.state_weight = inside ? weights : m->parameter + s.state_weight;
     w.device_weight = inside ? weights + ONCE_STATES * ONCE_STRIDE : m->parameter + s.device_weight;
     bind_pieces<grad, inside, threads>(w, shared);

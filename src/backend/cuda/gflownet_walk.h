@@ -22,7 +22,7 @@ struct walk {
     int32_t lesson, number, k, threads, warps;
     bool inside;                               /* weights and all pieces that count are in shared memory */
     bool pairs_outside;                        /* sum_pair is in global memory */
-    bool transfers, equal;                     /* data takes time to arrive; one group of devices */
+    bool transfers, equal;                     /* data takes time to arrive; one kind of devices */
     const float *state_weight, *device_weight; /* inside: in shared memory, rows ONCE_STRIDE apart */
     const walk_far *far;
 #define X(name, type, numbers) type *name;
@@ -255,7 +255,7 @@ __device__ static float product(const walk &w, int slot, int c)
 
 __device__ static inline double time_of(const walk &w, int32_t op, int32_t column)
 {
-    return w.equal ? w.x->time[op] : w.x->time[(int64_t)op * w.x->groups + w.x->group_of[column]];
+    return w.equal ? w.x->time[op] : w.x->time[(int64_t)op * w.x->kinds + w.x->kind_of[column]];
 }
 __device__ static inline double data_at(const walk &w, int32_t op, int32_t column)
 {
@@ -331,7 +331,7 @@ template <bool grad> __device__ static void reset(const walk &w)
     fill(w, w.followed, n, (uint8_t)0);
     fill(w, w.free_at, k, 0.0);
     fill(w, w.last, k, (int32_t)-1);
-    fill(w, w.opened, x->groups, (int32_t)0);
+    fill(w, w.opened, x->kinds, (int32_t)0);
     fill(w, w.arrive, w.transfers ? n * k : 0, 0.0);
     fill(w, w.local, w.transfers ? n * k : 0, 0.0);
     fill(w, w.sum_device, w.c, 0.0f);

@@ -93,7 +93,7 @@ __device__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t
         change->before[k] = feature[k];
     feature[0] = (float)w.free_at[q];
     feature[1] = fresh;
-    feature[2] = w.x->pace[w.x->group_of[q]];
+    feature[2] = w.x->pace[w.x->kind_of[q]];
     for (int k = 0; k < SKED_I_LAST_FEATURES; k++)
         change->after[k] = feature[k];
 }
@@ -129,7 +129,7 @@ __device__ static void place_op(const walk &w)
     note_change(w, changed, d, op, 1);
     if (w.last[d] < 0) {
         w.used[h->n_used++] = d;
-        w.opened[x->group_of[d]]++;
+        w.opened[x->kind_of[d]]++;
     }
     w.last[d] = op;
     w.device_of[op] = d;
@@ -200,7 +200,7 @@ template <bool grad> __device__ static void hear(const walk &w)
 __device__ static void spread(const walk &w)
 {
     const once_lesson *x = w.x;
-    const int32_t from = w.head->place, group = x->group_of[from];
+    const int32_t from = w.head->place, kind = x->kind_of[from];
     const int32_t many = w.head->n_told * w.k;
     /* Two edges to the same op wait for each other: the same thread takes a column of all edges. */
     const int32_t begin = (int32_t)threadIdx.x, by = w.threads;
@@ -208,7 +208,7 @@ __device__ static void spread(const walk &w)
         for (int32_t t = x->twice ? 0 : i / w.k; t < (x->twice ? w.head->n_told : i / w.k + 1); t++) {
             const walk_told *told = &w.told[t];
             const int32_t q = x->twice ? i : i % w.k;
-            const int64_t link = (int64_t)group * x->groups + x->group_of[q];
+            const int64_t link = (int64_t)kind * x->kinds + x->kind_of[q];
             double *arrive = w.arrive + (int64_t)told->op * w.k + q;
             const double at = q == from
                                   ? told->there

@@ -41,16 +41,16 @@ __device__ static void list_columns(const walk &w, bool all)
         }
         count += __popc(set);
     }
-    EACH_LANE_TOGETHER(i, x->groups) {
-        const int32_t group = i < x->groups ? x->quickest[i] : 0;
-        const int32_t first = x->group_first[group];
-        const int32_t end = group + 1 < x->groups ? x->group_first[group + 1] : x->columns;
-        bool take = i < x->groups && w.opened[group] < end - first;
+    EACH_LANE_TOGETHER(i, x->kinds) {
+        const int32_t kind = i < x->kinds ? x->quickest[i] : 0;
+        const int32_t first = x->kind_first[kind];
+        const int32_t end = kind + 1 < x->kinds ? x->kind_first[kind + 1] : x->columns;
+        bool take = i < x->kinds && w.opened[kind] < end - first;
         const int32_t place = empties + __popc(__ballot_sync(FULL, take) & below);
         take = take && (x->picky || place < MOST_DEVICES);
         if (take) {
-            w.column[count + place - empties] = first + w.opened[group];
-            w.count[count + place - empties] = x->group_size[group] - w.opened[group];
+            w.column[count + place - empties] = first + w.opened[kind];
+            w.count[count + place - empties] = x->kind_size[kind] - w.opened[kind];
         }
         const int32_t more = __popc(__ballot_sync(FULL, take));
         count += more;

@@ -19,9 +19,9 @@ enum { THREADS = 96 }; /* of a block: the largest number of guesses there is */
 struct tables {
     int32_t ops, guesses;
     int64_t edges;
-    int32_t *order, *before, *group; /* [candidates * ops] */
-    double *base, *share, *remote;   /* [candidates * ops] */
-    int64_t *row;                    /* [candidates * (ops + 1)] */
+    int32_t *order, *before, *kind; /* [candidates * ops] */
+    double *base, *share, *remote;  /* [candidates * ops] */
+    int64_t *row;                   /* [candidates * (ops + 1)] */
     sked_i_timing_edge *edge;
     double *latency, *per_byte, *start_up, *warm, *read, *factor, *speed,
         *size;            /* [.. * guesses]; size NULL: none */
@@ -55,7 +55,7 @@ __global__ static void __launch_bounds__(THREADS) predict_kernel(tables t, int64
             warm = edge.from == before ? t.warm[g] : warm;
         }
         const double time = (t.base[k * t.ops + i] + t.start_up[g] * t.share[k * t.ops + i]) *
-                                t.factor[i * m + g] * t.speed[t.group[k * t.ops + i] * m + g] * warm +
+                                t.factor[i * m + g] * t.speed[t.kind[k * t.ops + i] * m + g] * warm +
                             t.read[g] * t.remote[k * t.ops + i];
         t.time[i * all + x] = time;
         t.start[i * all + x] = start;
@@ -70,27 +70,27 @@ __global__ static void __launch_bounds__(THREADS) predict_kernel(tables t, int64
 static void lay(tables *t, sked_i_cuda_arena *a, const sked_i_prediction *p, int64_t candidates, bool work)
 {
     const int64_t n = p->ops, g = p->guesses, all = candidates * n;
-    t->order = SKED_CUT(a, int32_t, all);
-    t->before = SKED_CUT(a, int32_t, all);
-    t->group = SKED_CUT(a, int32_t, all);
-    t->base = SKED_CUT(a, double, all);
-    t->share = SKED_CUT(a, double, all);
-    t->remote = SKED_CUT(a, double, all);
-    t->row = SKED_CUT(a, int64_t, candidates * (n + 1));
-    t->edge = SKED_CUT(a, sked_i_timing_edge, candidates * t->edges);
-    t->latency = SKED_CUT(a, double, p->links *g);
-    t->per_byte = SKED_CUT(a, double, p->links *g);
-    t->start_up = SKED_CUT(a, double, g);
-    t->warm = SKED_CUT(a, double, g);
-    t->read = SKED_CUT(a, double, g);
-    t->factor = SKED_CUT(a, double, n *g);
-    t->speed = SKED_CUT(a, double, p->groups *g);
-    t->size = p->rates[0].size != NULL ? SKED_CUT(a, double, n *g) : NULL;
+    t->order = sked_i_cut<int32_t>(a, all);
+    t->before = sked_i_cut<int32_t>(a, all);
+    t->kind = sked_i_cut<int32_t>(a, all);
+    t->base = sked_i_cut<double>(a, all);
+    t->share = sked_i_cut<double>(a, all);
+    t->remote = sked_i_cut<double>(a, all);
+    t->row = sked_i_cut<int64_t>(a, candidates * (n + 1));
+    t->edge = sked_i_cut<sked_i_timing_edge>(a, candidates * t->edges);
+    t->latency = sked_i_cut<double>(a, p->links * g);
+    t->per_byte = sked_i_cut<double>(a, p->links * g);
+    t->start_up = sked_i_cut<double>(a, g);
+    t->warm = sked_i_cut<double>(a, g);
+    t->read = sked_i_cut<double>(a, g);
+    t->factor = sked_i_cut<double>(a, n * g);
+    t->speed = sked_i_cut<double>(a, p->kinds * g);
+    t->size = p->rates[0].size != NULL ? sked_i_cut<double>(a, n * g) : NULL;
     if (!work)
         return;
-    t->time = SKED_CUT(a, double, n *candidates *g);
-    t->start = SKED_CUT(a, double, n *candidates *g);
-    t->latest = SKED_CUT(a, double, candidates *g);
+    t->time = sked_i_cut<double>(a, n * candidates * g);
+    t->start = sked_i_cut<double>(a, n * candidates * g);
+    t->latest = sked_i_cut<double>(a, candidates * g);
 }
 
 static void write_candidate(const tables *t, const sked_i_timing *r, int64_t k)
@@ -99,7 +99,7 @@ static void write_candidate(const tables *t, const sked_i_timing *r, int64_t k)
     const int64_t first = k * t->ops;
     memcpy(t->order + first, r->order, n * sizeof *r->order);
     memcpy(t->before + first, r->before, n * sizeof *r->before);
-    memcpy(t->group + first, r->group, n * sizeof *r->group);
+    memcpy(t->kind + first, r->kind, n * sizeof *r->kind);
     memcpy(t->base + first, r->base, n * sizeof *r->base);
     memcpy(t->share + first, r->share, n * sizeof *r->share);
     memcpy(t->remote + first, r->remote, n * sizeof *r->remote);
@@ -120,7 +120,7 @@ static void write_rates(const tables *t, const sked_i_prediction *p)
         write_row(t->latency, r->latency, p->links, p->guesses, g);
         write_row(t->per_byte, r->per_byte, p->links, p->guesses, g);
         write_row(t->factor, r->factor, p->ops, p->guesses, g);
-        write_row(t->speed, r->group, p->groups, p->guesses, g);
+        write_row(t->speed, r->kind, p->kinds, p->guesses, g);
         if (t->size != NULL)
             write_row(t->size, r->size, p->ops, p->guesses, g);
         t->start_up[g] = r->start_up;

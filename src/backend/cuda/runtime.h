@@ -83,8 +83,11 @@ sked_status sked_i_cuda_arena_open(sked_i_cuda_arena *arena, const char *what, s
 void sked_i_cuda_arena_close(sked_i_cuda_arena *arena);
 /* The next piece, at a multiple of 256 bytes; NULL while counting. */
 void *sked_i_cuda_arena_cut(sked_i_cuda_arena *arena, size_t bytes);
-/* The same for a type: SKED_CUT(arena, float, n). */
-#define SKED_CUT(arena, type, count) ((type *)sked_i_cuda_arena_cut(arena, (size_t)(count) * sizeof(type)))
+/* The same for a type: sked_i_cut<float>(arena, n). */
+template <class T> static inline T *sked_i_cut(sked_i_cuda_arena *arena, int64_t count)
+{
+    return (T *)sked_i_cuda_arena_cut(arena, (size_t)count * sizeof(T));
+}
 /* Bytes that may be taken now: a little is left to others. */
 size_t sked_i_cuda_free_bytes(void);
 #endif

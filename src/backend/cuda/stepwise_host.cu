@@ -12,10 +12,10 @@ static void cut_model(device *d)
 {
     sked_i_cuda_arena *a = &d->fixed;
     sked_i_gpu_cut_model(d);
-    d->net.matrix = d->folding.matrix = SKED_CUT(a, step_matrix, d->net.n_matrices);
-    d->folding.fold = SKED_CUT(a, step_fold, d->net.n_matrices);
-    d->folding.film = SKED_CUT(a, step_film, d->folding.films);
-    d->job = SKED_CUT(a, step_outer_job, d->n_jobs);
+    d->net.matrix = d->folding.matrix = sked_i_cut<step_matrix>(a, d->net.n_matrices);
+    d->folding.fold = sked_i_cut<step_fold>(a, d->net.n_matrices);
+    d->folding.film = sked_i_cut<step_film>(a, d->folding.films);
+    d->job = sked_i_cut<step_outer_job>(a, d->n_jobs);
 }
 
 static void device_destroy(sked_i_gpu_model *m)

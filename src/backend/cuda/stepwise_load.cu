@@ -34,7 +34,7 @@ static void pack_problem(const step_device *d, gpu_pack *b, const sked_i_gpu_wal
 {
     const sked_i_gpu_problem *from = w->problem;
     pack_edges(b, from, p);
-    gpu_copy(b, from->n, from->time, &p->duration); /* one group of devices */
+    gpu_copy(b, from->n, from->time, &p->duration); /* one kind of devices */
     gpu_copy(b, from->n, from->tail, &p->tail);
     gpu_copy(b, SKED_I_HEADS * from->n * from->words, from->masks, &p->masks);
     p->ops = from->n;
@@ -68,8 +68,8 @@ static bool takes_turns(const step_device *d, const step_problem *p)
 static void cut_masks(sked_i_cuda_arena *a, step_problem *p)
 {
     const int64_t tiles = step_tiles_of(p->ops), rows = TILE_HEADS * tiles;
-    p->seen = SKED_CUT(a, uint8_t, rows * tiles * SKED_STEP_WARP);
-    p->live = SKED_CUT(a, uint32_t, rows * step_live_words((int)tiles));
+    p->seen = sked_i_cut<uint8_t>(a, rows * tiles * SKED_STEP_WARP);
+    p->live = sked_i_cut<uint32_t>(a, rows * step_live_words((int)tiles));
 }
 
 static bool has_masks(const step_device *d)
@@ -88,51 +88,51 @@ static void cut_problem(const step_device *d, sked_i_cuda_arena *a, step_problem
     double **const numbers[] = {&p->start, &p->data, &p->noise},
                    **const of_batch[] = {&p->log_forward, &p->log_backward, &p->makespan};
     for (int32_t **w : words)
-        *w = SKED_CUT(a, int32_t, cells);
+        *w = sked_i_cut<int32_t>(a, cells);
     for (double **x : numbers)
-        *x = SKED_CUT(a, double, cells);
+        *x = sked_i_cut<double>(a, cells);
     for (double **x : of_batch)
-        *x = SKED_CUT(a, double, p->batch);
-    p->free_at = SKED_CUT(a, double, columns);
-    p->last = SKED_CUT(a, int32_t, columns);
-    p->rng = SKED_CUT(a, uint64_t, 4 * (int64_t)p->batch);
-    p->queued = SKED_CUT(a, int32_t, p->batch);
-    p->folded = SKED_CUT(a, float, d->folded_size);
-    p->tiles = SKED_CUT(a, step_tile, d->tile_count * SKED_STEP_WARP);
+        *x = sked_i_cut<double>(a, p->batch);
+    p->free_at = sked_i_cut<double>(a, columns);
+    p->last = sked_i_cut<int32_t>(a, columns);
+    p->rng = sked_i_cut<uint64_t>(a, 4 * (int64_t)p->batch);
+    p->queued = sked_i_cut<int32_t>(a, p->batch);
+    p->folded = sked_i_cut<float>(a, d->folded_size);
+    p->tiles = sked_i_cut<step_tile>(a, d->tile_count * SKED_STEP_WARP);
     p->seen = NULL;
     if (takes_turns(d, p))
         cut_masks(a, p);
-    p->film = SKED_CUT(a, float, 2 * d->folding.film_size);
-    p->warmth = SKED_CUT(a, float, 4 * d->folding.temperature);
+    p->film = sked_i_cut<float>(a, 2 * d->folding.film_size);
+    p->warmth = sked_i_cut<float>(a, 4 * d->folding.temperature);
     if (!d->gradients)
         return;
-    p->free_until = d->net.ruled ? SKED_CUT(a, double, cells * p->devices) : NULL;
-    p->slope = SKED_CUT(a, float, p->batch);
-    p->folded_gradient = SKED_CUT(a, float, d->gradient_size);
+    p->free_until = d->net.ruled ? sked_i_cut<double>(a, cells * p->devices) : NULL;
+    p->slope = sked_i_cut<float>(a, p->batch);
+    p->folded_gradient = sked_i_cut<float>(a, d->gradient_size);
     if (p->law.kind != SKED_I_LOSS_PPO)
         return;
-    p->log_step = SKED_CUT(a, double, cells);
-    p->value = SKED_CUT(a, double, cells);
+    p->log_step = sked_i_cut<double>(a, cells);
+    p->value = sked_i_cut<double>(a, cells);
 }
 
 static void cut_load(step_device *d, sked_i_cuda_arena *a, size_t blob)
 {
     char *there = (char *)sked_i_cuda_arena_cut(a, blob);
     d->problem_there = (step_problem *)there;
-    d->loss = SKED_CUT(a, double, STEP_LOSS_NUMBERS * d->count);
-    d->trouble = SKED_CUT(a, int32_t, d->trajectories);
+    d->loss = sked_i_cut<double>(a, STEP_LOSS_NUMBERS * d->count);
+    d->trouble = sked_i_cut<int32_t>(a, d->trajectories);
     if (d->gradients) {
         d->lessons = d->count;
         sked_i_gpu_cut_gradients(d, a);
-        d->norm = SKED_CUT(a, double, d->count);
+        d->norm = sked_i_cut<double>(a, d->count);
     }
     for (int k = 0; k < d->count; k++)
         cut_problem(d, a, &d->problem[k]);
-    d->parts_gradients = SKED_CUT(a, float, d->parts * d->gradient_size);
-    d->scratch = SKED_CUT(a, float, sked_i_step_scratch_size(d));
+    d->parts_gradients = sked_i_cut<float>(a, d->parts * d->gradient_size);
+    d->scratch = sked_i_cut<float>(a, sked_i_step_scratch_size(d));
     const int64_t lanes = sked_i_step_largest_pass(d) * SKED_STEP_WARP;
-    d->pass.kept = SKED_CUT(a, step_tile, lanes * step_kept_tiles(d->net));
-    d->pass.scale = SKED_CUT(a, float2, lanes * step_kept_scales(d->net));
+    d->pass.kept = sked_i_cut<step_tile>(a, lanes * step_kept_tiles(d->net));
+    d->pass.scale = sked_i_cut<float2>(a, lanes * step_kept_scales(d->net));
     int64_t first = 0;
     for (int k = 0; k < d->count && there != NULL; k++) {
         d->problem[k].loss = d->loss + STEP_LOSS_NUMBERS * k;

@@ -55,14 +55,14 @@ static bool whole(double x, double scale)
     return isinf(x) || sked_i_whole(x, scale);
 }
 
-/* All transfers of an edge: one per pair of groups. */
+/* All transfers of an edge: one per pair of kinds. */
 static bool whole_transfers(const sked_i_costs *c, double bytes, double scale)
 {
     const sked_machine *m = c->machine;
     bool fits = true;
     if (m == NULL)
         return whole(c->latency + bytes / c->bandwidth, scale);
-    for (int64_t k = 0; fits && k < (int64_t)m->n_groups * m->n_groups; k++)
+    for (int64_t k = 0; fits && k < (int64_t)m->n_link_kinds * m->n_link_kinds; k++)
         fits = isnan(m->link_latency[k]) || whole(m->link_latency[k] + bytes / m->link_bandwidth[k], scale);
     return fits;
 }
@@ -72,8 +72,8 @@ static bool scale_fits(const sked_problem *p, const sked_i_costs *c, double scal
     const sked_graph *g = p->graph;
     bool fits = serial_length(p, c) * scale * (c->devices + 2) < SKED_I_ASSIGNMENT_FAR;
     for (int32_t i = 0; fits && i < g->n_ops; i++) {
-        for (int32_t k = 0; fits && k < c->classes; k++)
-            fits = whole(sked_i_class_time(c, i, k), scale);
+        for (int32_t k = 0; fits && k < c->time_kinds; k++)
+            fits = whole(sked_i_kind_time(c, i, k), scale);
         if (p->fix_start && !isnan(p->fix_start[i]))
             fits = fits && whole(p->fix_start[i], scale);
     }

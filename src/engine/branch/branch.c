@@ -429,7 +429,7 @@ static void follow_incumbent(branch *b, const pair_list *l)
 static bool bound_variables(branch *b)
 {
     const sked_problem *p = b->p;
-    double latest = nearbyint(sked_i_serial_length(p) * b->scale);
+    double latest = nearbyint(sked_i_program_serial_length(p) * b->scale);
     if (isfinite(p->horizon))
         latest = fmin(latest, floor(p->horizon * b->scale + 1e-6));
     if (isfinite(b->known.best))

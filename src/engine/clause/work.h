@@ -1,7 +1,7 @@
 /*
- * Work on unequal devices as a propagator: for any prices of devices, ops that must run within [a, b) cost at
- * least the sum of their cheapest (price times time), and the devices offer no more than the sum of prices
- * times b - a. The price of one device alone gives the plain overload check of that device.
+ * Work on heterogeneous devices as a propagator: for any prices of devices, ops that must run within [a, b)
+ * cost at least the sum of their cheapest (price times time), and the devices offer no more than the sum of
+ * prices times b - a. The price of one device alone gives the plain overload check of that device.
  */
 #ifndef SKED_ENGINE_CLAUSE_WORK_H
 #define SKED_ENGINE_CLAUSE_WORK_H

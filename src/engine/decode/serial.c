@@ -508,7 +508,7 @@ FAST int32_t sked_i_serial_run(sked_i_serial *v, const int32_t *list, int32_t cu
 
 /* ------------------------------------------------------------------ what fits now */
 
-bool sked_i_needs_fit(const sked_i_core *core)
+bool sked_i_serial_needs_fit(const sked_i_core *core)
 {
     return is_narrow(core) && has_vectors();
 }
@@ -525,7 +525,7 @@ KERNEL uint32_t met_chunk(const uint32_t *need, __m256i free_now, __m256i guard)
                    met_lanes(need + 3 * lanes, free_now, guard));
 }
 
-FAST uint64_t sked_i_needs_met(const uint32_t *need, uint64_t free_now, uint64_t guard)
+FAST uint64_t sked_i_serial_needs_met(const uint32_t *need, uint64_t free_now, uint64_t guard)
 {
     const __m256i amount = _mm256_set1_epi32((int32_t)free_now), bits = _mm256_set1_epi32((int32_t)guard);
     return met_chunk(need, amount, bits) | (uint64_t)met_chunk(need + chunk, amount, bits) << chunk;
@@ -533,13 +533,13 @@ FAST uint64_t sked_i_needs_met(const uint32_t *need, uint64_t free_now, uint64_t
 
 #else
 
-bool sked_i_needs_fit(const sked_i_core *core)
+bool sked_i_serial_needs_fit(const sked_i_core *core)
 {
     (void)core;
     return false;
 }
 
-uint64_t sked_i_needs_met(const uint32_t *need, uint64_t free_now, uint64_t guard)
+uint64_t sked_i_serial_needs_met(const uint32_t *need, uint64_t free_now, uint64_t guard)
 {
     (void)need, (void)free_now, (void)guard; /* never called */
     return ~(uint64_t)0;

@@ -44,7 +44,7 @@ void sked_i_serial_destroy(sked_i_serial *v);
 int32_t sked_i_serial_run(sked_i_serial *v, const int32_t *list, int32_t cutoff, int32_t *start);
 
 /* Do the two below work for this core on this machine? */
-bool sked_i_needs_fit(const sked_i_core *core);
+bool sked_i_serial_needs_fit(const sked_i_core *core);
 /* Bit k: need[k] of 64 fits into what is free. */
-uint64_t sked_i_needs_met(const uint32_t *need, uint64_t free_now, uint64_t guard);
+uint64_t sked_i_serial_needs_met(const uint32_t *need, uint64_t free_now, uint64_t guard);
 #endif

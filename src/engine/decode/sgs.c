@@ -60,7 +60,7 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
     else
         SKED_TRY(sked_i_sgs_use_plain(s, err));
     SKED_OWN(&s->arena, s->free_now, w);
-    if (n >= large && sked_i_needs_fit(core))
+    if (n >= large && sked_i_serial_needs_fit(core))
         SKED_OWN0(&s->arena, s->need, n + 64);
     SKED_OWN(&s->arena, s->rank, n);
     SKED_OWN(&s->arena, s->waiting, n);
@@ -427,7 +427,7 @@ static inline int32_t start_block(sked_i_sgs *s, int32_t block, const int32_t *l
         const int32_t at = block * 64 + __builtin_ctzll(words);
         uint64_t bits = s->eligible[at];
         if (s->need != NULL && __builtin_popcountll(bits) > many) /* drop those that do not fit at once */
-            bits &= sked_i_needs_met(s->need + (int64_t)at * 64, free_now[0], core->guard[0]);
+            bits &= sked_i_serial_needs_met(s->need + (int64_t)at * 64, free_now[0], core->guard[0]);
         for (; bits != 0; bits &= bits - 1) {
             const uint64_t bit = bits & -bits;
             const int32_t i = list[at * 64 + __builtin_ctzll(bits)], d = core->duration[i];

@@ -9,8 +9,8 @@ sked_status sked_i_choices_init(sked_i_choices *c, const sked_i_instance *x, ske
 {
     sked_status st = SKED_OK;
     *c = (sked_i_choices){0};
-    SKED_NEW(c->column, x->columns + x->groups);
-    SKED_NEW(c->count, x->columns + x->groups);
+    SKED_NEW(c->column, x->columns + x->kinds);
+    SKED_NEW(c->count, x->columns + x->kinds);
 cleanup:
     return st;
 }
@@ -58,11 +58,11 @@ static void fill_columns(sked_i_choices *c, const sked_i_partial *p)
     for (int32_t k = 0; k < p->n_used; k++)
         if (all || !sked_i_event_before(bound, (sked_i_event){p->free_at[p->used[k]], k}))
             take_column(c, p, p->used[k], 1);
-    for (int32_t k = 0, taken = 0; k < x->groups && (x->picky || taken < SKED_I_CHOICE_DEVICES); k++) {
-        const int32_t group = x->quickest[k], opened = p->opened[group];
-        if (opened == sked_i_platform_columns(&x->platform, group))
+    for (int32_t k = 0, taken = 0; k < x->kinds && (x->picky || taken < SKED_I_CHOICE_DEVICES); k++) {
+        const int32_t kind = x->quickest[k], opened = p->opened[kind];
+        if (opened == sked_i_platform_columns(&x->platform, kind))
             continue;
-        take_column(c, p, x->group_first[group] + opened, x->platform.size[group] - opened);
+        take_column(c, p, x->kind_first[kind] + opened, x->platform.size[kind] - opened);
         taken++;
     }
 }
@@ -149,7 +149,7 @@ static verdict judge(const sked_i_partial *p, int32_t op, int32_t column, int32_
 {
     const sked_i_instance *x = p->instance;
     const double start = sked_i_partial_start(p, op, column);
-    if (!x->transfers && x->groups == 1)
+    if (!x->transfers && x->kinds == 1)
         return (verdict){start, -p->noise[op], pair};
     const double late = start + sked_i_instance_time(x, op, column) - x->duration[op];
     return (verdict){late - p->noise[op], 0, pair};
@@ -191,7 +191,7 @@ static double walk_list(sked_i_partial *p, sked_i_choices *c, int32_t most)
     return p->makespan;
 }
 
-sked_status sked_i_list_makespan(const sked_i_instance *x, double *out, sked_error *err)
+sked_status sked_i_choices_list_makespan(const sked_i_instance *x, double *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_partial p = {0};
@@ -199,7 +199,7 @@ sked_status sked_i_list_makespan(const sked_i_instance *x, double *out, sked_err
     SKED_TRY(sked_i_partial_init(&p, x, err));
     SKED_TRY(sked_i_choices_init(&c, x, err));
     *out = walk_list(&p, &c, x->columns);
-    for (int32_t most = x->columns / 2; most > 0 && (x->transfers || x->groups > 1); most /= 2) {
+    for (int32_t most = x->columns / 2; most > 0 && (x->transfers || x->kinds > 1); most /= 2) {
         const double makespan = walk_list(&p, &c, most);
         *out = makespan < *out ? makespan : *out;
     }

@@ -41,13 +41,13 @@ static sked_status fill_columns(sked_i_instance *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_platform *p = &x->platform;
-    SKED_NEW(x->group_first, x->groups);
-    SKED_NEW(x->group_of, x->columns);
+    SKED_NEW(x->kind_first, x->kinds);
+    SKED_NEW(x->kind_of, x->columns);
     SKED_NEW(x->real_of, x->columns);
-    for (int32_t k = 0, at = 0, member = 0; k < x->groups; k++) {
-        x->group_first[k] = at;
+    for (int32_t k = 0, at = 0, member = 0; k < x->kinds; k++) {
+        x->kind_first[k] = at;
         for (int32_t j = 0; j < sked_i_platform_columns(p, k); j++) {
-            x->group_of[at] = k;
+            x->kind_of[at] = k;
             x->real_of[at++] = p->device[member + j];
         }
         member += p->size[k];
@@ -61,28 +61,28 @@ static void fill_durations(sked_i_instance *x)
 {
     const sked_i_platform *p = &x->platform;
     for (int32_t i = 0; i < x->n; i++) {
-        const double *time = p->time + (int64_t)i * x->groups;
+        const double *time = p->time + (int64_t)i * x->kinds;
         double able = 0, rate = 0, least = INFINITY;
-        for (int32_t k = 0; k < x->groups; k++) {
+        for (int32_t k = 0; k < x->kinds; k++) {
             able += time[k] < INFINITY ? p->size[k] : 0;
             rate += time[k] > 0 ? p->size[k] / time[k] : INFINITY;
             least = time[k] < least ? time[k] : least;
             x->picky |= !(time[k] < INFINITY);
         }
         x->least[i] = least;
-        x->duration[i] = x->groups == 1 ? time[0] : able / rate;
+        x->duration[i] = x->kinds == 1 ? time[0] : able / rate;
         x->work += x->duration[i];
     }
     x->unit = x->n > 0 ? x->work / x->n : 0;
 }
 
-/* How slow each group is, and the groups from quick to slow. */
+/* How slow each kind is, and the kinds from quick to slow. */
 static void fill_paces(sked_i_instance *x)
 {
-    for (int32_t k = 0; k < x->groups; k++) {
+    for (int32_t k = 0; k < x->kinds; k++) {
         double time = 0, mean = 0;
         for (int32_t i = 0; i < x->n; i++) {
-            const double t = x->platform.time[(int64_t)i * x->groups + k];
+            const double t = x->platform.time[(int64_t)i * x->kinds + k];
             time += t < INFINITY ? t : 0;
             mean += t < INFINITY ? x->duration[i] : 0;
         }
@@ -168,7 +168,7 @@ static double log1p_of(double x)
 static void fill_machine(sked_i_instance *x, const link_mean *m, double transfer)
 {
     double square = 0;
-    for (int32_t k = 0; k < x->groups; k++)
+    for (int32_t k = 0; k < x->kinds; k++)
         square += x->platform.size[k] * x->pace[k] * x->pace[k] / x->devices;
     x->machine[0] = log1p_of(transfer / x->unit);
     x->machine[1] = log1p_of(m->share * m->latency / x->unit);
@@ -212,9 +212,9 @@ static void rescale(sked_i_instance *x, double *head, double *in, double *out)
     x->unit *= to;
     if (!(x->unit > 0))
         x->unit = 1;
-    for (int64_t k = 0; k < (int64_t)x->n * x->groups; k++)
+    for (int64_t k = 0; k < (int64_t)x->n * x->kinds; k++)
         p->time[k] *= to;
-    for (int64_t k = 0; k < (int64_t)x->groups * x->groups; k++) {
+    for (int64_t k = 0; k < (int64_t)x->kinds * x->kinds; k++) {
         p->latency[k] *= to;
         p->per_byte[k] *= to;
     }
@@ -240,8 +240,8 @@ static sked_status reserve(sked_i_instance *x, sked_error *err)
     SKED_NEW(x->lag, edges);
     SKED_NEW(x->share, edges);
     SKED_NEW0(x->waits, x->n);
-    SKED_NEW(x->pace, x->groups);
-    SKED_NEW(x->quickest, x->groups);
+    SKED_NEW(x->pace, x->kinds);
+    SKED_NEW(x->quickest, x->kinds);
     SKED_NEW(x->feature, (int64_t)x->n * SKED_I_STATIC_FEATURES);
 cleanup:
     return st;
@@ -266,7 +266,7 @@ static sked_status fill(sked_i_instance *x, double *level, sked_error *err)
     fill_tails(x, &m);
     double critical = fill_heads(x, &m, head), transfer = fill_shares(x, &m, in, out);
     x->transfers = transfer > 0;
-    SKED_TRY(sked_i_list_makespan(x, &x->scale, err));
+    SKED_TRY(sked_i_choices_list_makespan(x, &x->scale, err));
     if (!(x->scale > 0 && x->scale < INFINITY))
         x->scale = 1;
     rescale(x, head, in, out);
@@ -299,7 +299,7 @@ sked_status sked_i_instance_check_stepwise(const sked_i_instance *x, int32_t slo
             err, SKED_ERR_UNSUPPORTED,
             "this stepwise model takes up to %d devices, not %d (slots, fixed when it was made)", (int)slots,
             (int)x->devices);
-    if (x->transfers || x->groups > 1)
+    if (x->transfers || x->kinds > 1)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "a stepwise model takes equal devices without transfer cost");
     if (x->n > most_ops)
@@ -321,8 +321,8 @@ sked_status sked_i_instance_on(const sked_graph *g, sked_i_platform *platform, c
     x->graph = g;
     x->n = g->n_ops;
     x->devices = x->platform.devices;
-    x->groups = x->platform.groups;
-    for (int32_t k = 0; k < x->groups; k++)
+    x->kinds = x->platform.kinds;
+    for (int32_t k = 0; k < x->kinds; k++)
         x->columns += sked_i_platform_columns(&x->platform, k);
     SKED_TRY(check(x, err));
     SKED_NEW(level, 3 * (int64_t)x->n);
@@ -355,9 +355,9 @@ void sked_i_instance_destroy(sked_i_instance *x)
 {
     if (x == NULL)
         return;
-    void *const owned[] = {x->group_first, x->group_of, x->real_of,   x->quickest, x->pace,
-                           x->duration,    x->least,    x->tail,      x->lag,      x->share,
-                           x->waits,       x->feature,  x->masks.bits};
+    void *const owned[] = {x->kind_first, x->kind_of, x->real_of,   x->quickest, x->pace,
+                           x->duration,   x->least,   x->tail,      x->lag,      x->share,
+                           x->waits,      x->feature, x->masks.bits};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     sked_i_platform_clear(&x->platform);

@@ -12,18 +12,18 @@ enum { SKED_I_GFLOWNET_OPS = 10000 };
 enum { SKED_I_GFLOWNET_PAIRS = 1 << 22 };
 
 /*
- * Devices of a group are exchangeable while they are empty. Of a group only as many as there are ops can be
+ * Devices of a kind are exchangeable while they are empty. Of a kind only as many as there are ops can be
  * used; those are its columns, next to each other, and they are opened in order.
  */
 typedef struct sked_i_instance {
     const sked_graph *graph;
-    int32_t n, devices, groups, columns;
+    int32_t n, devices, kinds, columns;
     sked_i_platform platform; /* times, latency and per_byte / scale */
-    int32_t *group_first;     /* [groups] its first column */
-    int32_t *group_of;        /* [columns] */
+    int32_t *kind_first;      /* [kinds] its first column */
+    int32_t *kind_of;         /* [columns] */
     int32_t *real_of;         /* [columns] device of the problem */
-    int32_t *quickest;        /* [groups] least mean time first */
-    double *pace;             /* [groups] mean of its times by the mean time of the same ops, less 1 */
+    int32_t *quickest;        /* [kinds] least mean time first */
+    double *pace;             /* [kinds] mean of its times by the mean time of the same ops, less 1 */
     bool transfers;           /* data takes time between devices */
     bool picky;               /* some op cannot run on some device */
     double scale;             /* makespan of list scheduling, or 1 where that is 0 */
@@ -76,7 +76,7 @@ static inline double sked_i_instance_speedup(const sked_i_instance *x, double ma
 /* Time of op on a column; INFINITY: it cannot run there. */
 static inline double sked_i_instance_time(const sked_i_instance *x, int32_t op, int32_t column)
 {
-    return x->platform.time[(int64_t)op * x->groups + x->group_of[column]];
+    return x->platform.time[(int64_t)op * x->kinds + x->kind_of[column]];
 }
 /* From the start of an edge's `from` on a column to its data there. */
 static inline double sked_i_instance_lag(const sked_i_instance *x, int64_t e, int32_t column)

@@ -18,7 +18,7 @@ sked_status sked_i_partial_init(sked_i_partial *p, const sked_i_instance *x, ske
     SKED_NEW(p->free_at, x->columns);
     SKED_NEW(p->last, x->columns);
     SKED_NEW(p->used, x->columns);
-    SKED_NEW(p->opened, x->groups);
+    SKED_NEW(p->opened, x->kinds);
     if (x->transfers) {
         SKED_NEW(p->arrive, (int64_t)x->n * x->columns);
         SKED_NEW(p->local, (int64_t)x->n * x->columns);
@@ -44,7 +44,7 @@ void sked_i_partial_reset(sked_i_partial *p)
     p->makespan = 0;
     memcpy(p->waits, x->waits, (size_t)x->n * sizeof *p->waits);
     memset(p->followed, 0, (size_t)x->n);
-    memset(p->opened, 0, (size_t)x->groups * sizeof *p->opened);
+    memset(p->opened, 0, (size_t)x->kinds * sizeof *p->opened);
     if (p->arrive != NULL) {
         memset(p->arrive, 0, cells * sizeof *p->arrive);
         memset(p->local, 0, cells * sizeof *p->local);
@@ -74,14 +74,14 @@ int32_t sked_i_partial_pop(sked_i_partial *p, int32_t index)
 static void spread(sked_i_partial *p, int64_t e, int32_t from, double there)
 {
     const sked_i_instance *x = p->instance;
-    const int32_t group = x->group_of[from];
+    const int32_t kind = x->kind_of[from];
     const int64_t row = (int64_t)x->graph->edge_to[e] * x->columns;
     double *arrive = p->arrive + row;
-    for (int32_t k = 0; k < x->groups; k++) {
-        const int64_t link = (int64_t)group * x->groups + k;
+    for (int32_t k = 0; k < x->kinds; k++) {
+        const int64_t link = (int64_t)kind * x->kinds + k;
         const double t =
             there + x->platform.latency[link] + x->platform.bytes[e] * x->platform.per_byte[link];
-        const int32_t first = x->group_first[k], end = k + 1 < x->groups ? x->group_first[k + 1] : x->columns;
+        const int32_t first = x->kind_first[k], end = k + 1 < x->kinds ? x->kind_first[k + 1] : x->columns;
         for (int32_t d = first; d < end; d++) {
             const double at = d == from ? there : t;
             arrive[d] = at > arrive[d] ? at : arrive[d];
@@ -105,7 +105,7 @@ void sked_i_partial_place(sked_i_partial *p, int32_t op, int32_t d, double start
 {
     if (p->last[d] < 0) {
         p->used[p->n_used++] = d;
-        p->opened[p->instance->group_of[d]]++;
+        p->opened[p->instance->kind_of[d]]++;
     }
     p->device_of[op] = d;
     p->last[d] = op;

@@ -17,7 +17,7 @@ typedef struct sked_i_partial {
     double *free_at;    /* [columns] 0: nothing has run */
     int32_t *last;      /* [columns] -1: nothing has run */
     int32_t *used;      /* [n_used] columns in the order they were opened */
-    int32_t *opened;    /* [groups] columns of it in use */
+    int32_t *opened;    /* [kinds] columns of it in use */
     int32_t n_ready, n_used, left;
     double makespan;
 } sked_i_partial;

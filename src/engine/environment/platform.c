@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Every step looks at one empty device of each group. */
-enum { most_groups = 4096 };
+/* Every step looks at one empty device of each kind. */
+enum { most_kinds = 4096 };
 
 void sked_i_platform_clear(sked_i_platform *p)
 {
@@ -17,15 +17,15 @@ void sked_i_platform_clear(sked_i_platform *p)
 }
 
 sked_status sked_i_platform_reserve(sked_i_platform *out, int32_t n, int64_t edges, int32_t devices,
-                                    int32_t groups, sked_error *err)
+                                    int32_t kinds, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *out = (sked_i_platform){.n = n, .groups = groups, .devices = devices};
-    SKED_NEW0(out->size, groups);
+    *out = (sked_i_platform){.n = n, .kinds = kinds, .devices = devices};
+    SKED_NEW0(out->size, kinds);
     SKED_NEW0(out->device, devices);
-    SKED_NEW0(out->time, (int64_t)n * groups);
-    SKED_NEW0(out->latency, (int64_t)groups * groups);
-    SKED_NEW0(out->per_byte, (int64_t)groups * groups);
+    SKED_NEW0(out->time, (int64_t)n * kinds);
+    SKED_NEW0(out->latency, (int64_t)kinds * kinds);
+    SKED_NEW0(out->per_byte, (int64_t)kinds * kinds);
     SKED_NEW0(out->bytes, edges);
 cleanup:
     return st;
@@ -36,9 +36,9 @@ static sked_status check_times(const sked_i_platform *p, sked_error *err)
 {
     for (int32_t i = 0; i < p->n; i++) {
         int32_t k = 0;
-        while (k < p->groups && isinf(p->time[(int64_t)i * p->groups + k]))
+        while (k < p->kinds && isinf(p->time[(int64_t)i * p->kinds + k]))
             k++;
-        if (k == p->groups)
+        if (k == p->kinds)
             return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "op %d can run on no device", (int)i);
     }
     return SKED_OK;
@@ -47,9 +47,9 @@ static sked_status check_times(const sked_i_platform *p, sked_error *err)
 static sked_status fill_links(const sked_i_costs *c, const sked_i_kinds *like, sked_i_platform *out,
                               sked_error *err)
 {
-    for (int32_t a = 0; a < out->groups; a++)
-        for (int32_t b = 0; b < out->groups; b++) {
-            const int64_t at = (int64_t)a * out->groups + b;
+    for (int32_t a = 0; a < out->kinds; a++)
+        for (int32_t b = 0; b < out->kinds; b++) {
+            const int64_t at = (int64_t)a * out->kinds + b;
             double latency, bandwidth;
             if (a == b && out->size[a] == 1)
                 continue; /* no two different devices */
@@ -75,9 +75,9 @@ sked_status sked_i_platform_make(const sked_problem *p, const sked_i_costs *c, s
     sked_i_kinds like = {0};
     *out = (sked_i_platform){0};
     SKED_TRY(sked_i_kinds_make(c, NULL, false, &like, err));
-    if (like.count > most_groups)
+    if (like.count > most_kinds)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler takes up to %d kinds of devices, not %d",
-                             (int)most_groups, (int)like.count));
+                             (int)most_kinds, (int)like.count));
     SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c->devices, like.count, err));
     memcpy(out->size, like.size, (size_t)like.count * sizeof *out->size);
     memcpy(out->device, like.device, (size_t)c->devices * sizeof *out->device);
@@ -94,9 +94,9 @@ cleanup:
 void sked_i_platform_mean_link(const sked_i_platform *p, double *latency, double *per_byte)
 {
     double pairs = 0, sum_latency = 0, sum_byte = 0;
-    for (int32_t a = 0; a < p->groups; a++)
-        for (int32_t b = 0; b < p->groups; b++) {
-            const int64_t at = (int64_t)a * p->groups + b;
+    for (int32_t a = 0; a < p->kinds; a++)
+        for (int32_t b = 0; b < p->kinds; b++) {
+            const int64_t at = (int64_t)a * p->kinds + b;
             const double count = (double)p->size[a] * (p->size[b] - (a == b));
             sum_latency += count * p->latency[at];
             sum_byte += count * p->per_byte[at];
@@ -106,9 +106,9 @@ void sked_i_platform_mean_link(const sked_i_platform *p, double *latency, double
     *per_byte = pairs > 0 ? sum_byte / pairs : 0;
 }
 
-int32_t sked_i_platform_columns(const sked_i_platform *p, int32_t group)
+int32_t sked_i_platform_columns(const sked_i_platform *p, int32_t kind)
 {
     enum { at_least = 256 }; /* the most devices of a stepwise model, which opens them in any order */
     const int32_t most = p->n > at_least ? p->n : at_least;
-    return p->size[group] < most ? p->size[group] : most;
+    return p->size[kind] < most ? p->size[kind] : most;
 }

@@ -3,7 +3,7 @@
  * steps the means are legalised and the incumbent kept (good values come on the way, not at the end); a few
  * times the descent goes back to the incumbent with sharper sigmas.
  */
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include "backend/backend.h"
 #include "backend/gaus_step.h"

@@ -1,5 +1,5 @@
 /* Where the means begin. */
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* From means to schedules that keep windows, edges and capacities. */
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include <assert.h>
 #include <string.h>

@@ -13,7 +13,7 @@
  * middle of the least starts above and the largest below that keep the edges; carried edges are kept in a few
  * passes: rounding repairs what these leave.
  */
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include "backend/gaus_step.h"
 #include "base/explog.h"

@@ -3,7 +3,7 @@
  * and one is drawn with probability exp(-cost / temperature) (heat bath): temperature and smoothing fall
  * together, as sigma and tau do in the relaxation.
  */
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include "base/explog.h"
 

@@ -8,7 +8,7 @@
  * the smoothed peak charges a move about the square of its weight over tau and cells. At a temperature that
  * moves weights, as single-op moves have it, communication would melt where an edge is cheap beside a weight.
  */
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include "base/explog.h"
 

@@ -11,7 +11,7 @@
  * where that falls in truth, else half of it, a quarter, ... (any share of a move keeps the edges).
  */
 #include "engine/gaus/best_closure.h"
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * every sigma at 0: sum over profiles of weight * tau * log sum exp(level / tau), plus alpha * communication.
  * A scan prices all places of one op at once: the cost of a place differs from its neighbour's by one cell.
  */
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 
 #include "base/explog.h"
 

@@ -1,4 +1,5 @@
-/* Levels on unequal devices: what stands for the times of an op, and tables by class of devices. */
+/* Levels on heterogeneous devices: what stands for the times of an op, and tables by kind of time of devices.
+ */
 #include "base/memory.h"
 #include "engine/list/list.h"
 
@@ -38,7 +39,7 @@ static double median(share *all, int64_t n)
 typedef struct measurer {
     const sked_i_dag *view;
     sked_i_measure kind;
-    double *size; /* [classes] devices */
+    double *size; /* [time_kinds] devices */
     share *all;   /* room for a median */
     double latency, per_byte;
 } measurer;
@@ -47,8 +48,8 @@ static double median_time(const measurer *x, int32_t op)
 {
     const sked_i_costs *c = x->view->costs;
     int64_t n = 0;
-    for (int32_t k = 0; k < c->classes; k++) {
-        const double t = sked_i_class_time(c, op, k);
+    for (int32_t k = 0; k < c->time_kinds; k++) {
+        const double t = sked_i_kind_time(c, op, k);
         if (t < INFINITY)
             x->all[n++] = (share){t, x->size[k]};
     }
@@ -71,10 +72,10 @@ static double measure_time(const measurer *x, int32_t op)
     return x->view->duration[op];
 }
 
-/* Pairs of different devices that a link between two groups joins. */
+/* Pairs of different devices that a link between two kinds joins. */
 static double pairs(const sked_machine *m, int32_t a, int32_t b)
 {
-    return (double)m->group_size[a] * (m->group_size[b] - (a == b));
+    return (double)m->link_kind_size[a] * (m->link_kind_size[b] - (a == b));
 }
 
 /* Latency and time per byte, each for itself: longest, or median over all pairs with a link. */
@@ -85,9 +86,9 @@ static void measure_links(measurer *x)
     for (int part = 0; part < 2; part++) {
         int64_t n = 0;
         double longest = 0;
-        for (int32_t a = 0; a < m->n_groups; a++)
-            for (int32_t b = 0; b < m->n_groups; b++) {
-                const int64_t at = (int64_t)a * m->n_groups + b;
+        for (int32_t a = 0; a < m->n_link_kinds; a++)
+            for (int32_t b = 0; b < m->n_link_kinds; b++) {
+                const int64_t at = (int64_t)a * m->n_link_kinds + b;
                 const double value = part == 0 ? m->link_latency[at] : 1 / m->link_bandwidth[at];
                 if (isnan(m->link_latency[at]) || pairs(m, a, b) == 0)
                     continue;
@@ -107,21 +108,21 @@ static void find_links(measurer *x)
         measure_links(x);
 }
 
-static void count_classes(const sked_i_costs *c, double *size)
+static void count_time_kinds(const sked_i_costs *c, double *size)
 {
     for (int32_t d = 0; d < c->devices; d++)
-        size[sked_i_device_class(c, d)]++;
+        size[sked_i_device_time_kind(c, d)]++;
 }
 
 sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind, double *up, sked_error *err)
 {
     const sked_i_costs *c = v->costs;
-    const int64_t groups = c->machine ? c->machine->n_groups : 1;
+    const int64_t kinds = c->machine ? c->machine->n_link_kinds : 1;
     measurer x = {.view = v, .kind = kind};
     sked_status st = SKED_OK;
-    SKED_NEW0(x.size, c->classes);
-    SKED_NEW(x.all, groups * groups > c->classes ? groups * groups : c->classes);
-    count_classes(c, x.size);
+    SKED_NEW0(x.size, c->time_kinds);
+    SKED_NEW(x.all, kinds * kinds > c->time_kinds ? kinds * kinds : c->time_kinds);
+    count_time_kinds(c, x.size);
     find_links(&x);
     for (int32_t k = v->n - 1; k >= 0; k--) {
         const int32_t i = v->order[k];
@@ -154,22 +155,23 @@ void sked_i_downward_ranks(const sked_i_dag *v, double share_of_transfer, double
 /* ------------------------------------------------------------------ the optimistic cost table */
 
 /*
- * A successor goes on on the same device, free of transfers, or on the class that ends first, after a mean
- * transfer. Edges with a given lag count it in place of the time: what is left of the op itself is no more.
+ * A successor goes on on the same device, free of transfers, or on the kind of time that ends first, after a
+ * mean transfer. Edges with a given lag count it in place of the time: what is left of the op itself is no
+ * more.
  */
 static void optimistic_row(const sked_i_dag *v, int32_t i, const double *least, double *table)
 {
     const sked_i_costs *c = v->costs;
-    double *row = table + (int64_t)i * c->classes;
-    for (int32_t k = 0; k < c->classes; k++)
+    double *row = table + (int64_t)i * c->time_kinds;
+    for (int32_t k = 0; k < c->time_kinds; k++)
         row[k] = 0;
     for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
         const int32_t to = v->out.op[e];
-        const double *next = table + (int64_t)to * c->classes;
+        const double *next = table + (int64_t)to * c->time_kinds;
         const double away = least[to] + v->out.transfer[e];
-        for (int32_t k = 0; k < c->classes; k++) {
-            const double early = v->out.given[e] ? v->out.lag[e] - sked_i_class_time(c, i, k) : 0;
-            const double path = fmin(next[k] + sked_i_class_time(c, to, k), away) + early;
+        for (int32_t k = 0; k < c->time_kinds; k++) {
+            const double early = v->out.given[e] ? v->out.lag[e] - sked_i_kind_time(c, i, k) : 0;
+            const double path = fmin(next[k] + sked_i_kind_time(c, to, k), away) + early;
             row[k] = path > row[k] ? path : row[k];
         }
     }
@@ -181,16 +183,16 @@ sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *
     sked_status st = SKED_OK;
     double *least = NULL, *size = NULL;
     SKED_NEW(least, v->n);
-    SKED_NEW0(size, c->classes);
-    count_classes(c, size);
+    SKED_NEW0(size, c->time_kinds);
+    count_time_kinds(c, size);
     for (int32_t k = v->n - 1; k >= 0; k--) {
         const int32_t i = v->order[k];
-        const double *row = table + (int64_t)i * c->classes;
+        const double *row = table + (int64_t)i * c->time_kinds;
         optimistic_row(v, i, least, table);
         least[i] = INFINITY;
         mean[i] = 0;
-        for (int32_t q = 0; q < c->classes; q++) {
-            least[i] = fmin(least[i], row[q] + sked_i_class_time(c, i, q));
+        for (int32_t q = 0; q < c->time_kinds; q++) {
+            least[i] = fmin(least[i], row[q] + sked_i_kind_time(c, i, q));
             mean[i] += row[q] * size[q] / c->devices;
         }
     }

@@ -2,11 +2,11 @@
  * List scheduling: one schedule from a priority order.
  *
  *   priority.c  priority orders
- *   levels.c    levels on unequal devices
+ *   levels.c    levels on heterogeneous devices
  *   parallel.c  parallel generation: steps through time and starts the first ready op that fits
  *   place.c     serial generation: steps through ops and puts each where it fits first
- *   unequal.c   the same where devices and links differ: each op where it finishes first
- *   reach.c     devices that no link joins, for unequal.c
+ *   list_heterogeneous.c   the same where devices and links differ: each op where it finishes first
+ *   reach.c     devices that no link joins, for list_heterogeneous.c
  *   timeline.c  amount used over time, for place.c
  *   gaps.c      free gaps of one device, for place.c
  */
@@ -50,14 +50,15 @@ typedef enum sked_i_measure {
     SKED_I_WORST, /* longest time, longest latency, least bandwidth */
     SKED_I_MEDIAN
 } sked_i_measure;
-/* Upward ranks by a measure, transfers in full; for a view with costs. O(ops * classes + groups^2 + edges) */
+/* Upward ranks by a measure, transfers in full; for a view with costs. O(ops * time kinds + kinds^2 + edges)
+ */
 SKED_MUST_CHECK sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind, double *up,
                                                   sked_error *err);
 /*
  * The optimistic cost table of PEFT (Arabnejad and Barbosa, IEEE TPDS 25(3), 2014), equation 4: the longest
  * path from the end of an op on a device to the end of the graph when every op on it goes where it ends
- * first. It is the same for all devices of a class. table: [ops * classes]; mean: [ops] over the devices. For
- * a view with costs. O((ops + edges) * classes)
+ * first. It is the same for all devices of a kind. table: [ops * time kinds]; mean: [ops] over the devices.
+ * For a view with costs. O((ops + edges) * time kinds)
  */
 SKED_MUST_CHECK sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *mean,
                                                     sked_error *err);
@@ -87,21 +88,21 @@ typedef struct sked_i_place {
     const double *fix_start;   /* NAN: free */
     bool by_device;            /* every device has its own gaps; needs view->in when transfers cost */
     bool insertion;            /* by_device: fill gaps; else only append */
-    const double *ahead;       /* [ops * classes] view with costs: what follows the finish on a device of the
-                                  class, added where devices are compared; NULL: nothing */
-    bool lookahead;            /* view with costs, not stepped: compare devices by when the last successor
-                                  could finish */
-    const bool *use;           /* [devices] where links are missing: no others; NULL: all */
-    bool stepped;              /* by_device: only ops whose data is there when a device is free compete */
+    const double *ahead; /* [ops * time kinds] view with costs: what follows the finish on a device of the
+                            kind, added where devices are compared; NULL: nothing */
+    bool lookahead;      /* view with costs, not stepped: compare devices by when the last successor
+                            could finish */
+    const bool *use;     /* [devices] where links are missing: no others; NULL: all */
+    bool stepped;        /* by_device: only ops whose data is there when a device is free compete */
     const sked_i_limit *limit; /* NULL: none; heard where ops and devices are many: STOPPED */
 } sked_i_place;
 
 /*
  * Serial generation: the best op whose predecessors are placed goes where it fits first. Without
- * by_device the devices are the last pool and are told apart at the end. A view with costs (unequal devices)
- * needs by_device: an op goes where it finishes first. *fits becomes false where a fixed start cannot be kept
- * or data finds no link; start and device are then unspecified. O((ops + edges) log ops) plus the holes too
- * short for an op that a search for room passes; by_device also O(ops * devices).
+ * by_device the devices are the last pool and are told apart at the end. A view with costs (heterogeneous
+ * devices) needs by_device: an op goes where it finishes first. *fits becomes false where a fixed start
+ * cannot be kept or data finds no link; start and device are then unspecified. O((ops + edges) log ops) plus
+ * the holes too short for an op that a search for room passes; by_device also O(ops * devices).
  */
 SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how,
                                               double *start, int32_t *device, bool *fits, sked_error *err);

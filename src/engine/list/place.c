@@ -1,9 +1,9 @@
 /*
  * Serial generation: ops come in order of preference, predecessors first, and each goes where it fits first.
  * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
- * devices tell them apart, each has gaps of its own. Unequal devices take the same way through the ops, but
- * unequal.c says when data arrives and which device is best. Identical devices could be its one group:
- * 100,000 ops in layers on 8 devices with transfers then take 0.116 s instead of 0.098.
+ * devices tell them apart, each has gaps of its own. Heterogeneous devices take the same way through the ops,
+ * but list_heterogeneous.c says when data arrives and which device is best. Identical devices could be its
+ * one kind: 100,000 ops in layers on 8 devices with transfers then take 0.116 s instead of 0.098.
  */
 #include "base/memory.h"
 #include "engine/list/placer.h"
@@ -21,7 +21,7 @@ void sked_i_placer_destroy(sked_i_placer *x)
         sked_i_timeline_free(&x->pool[r]);
     for (int32_t d = 0; x->gaps && d < x->input.devices; d++)
         sked_i_gaps_free(&x->gaps[d]);
-    sked_i_placer_close_unequal(x);
+    sked_i_placer_close_heterogeneous(x);
     void *const owned[] = {x->arrival, x->waiting, x->by_rank, x->words, x->pending.at,
                            x->pool,    x->gaps,    x->local,   x->seen,  x};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -82,7 +82,7 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
         if (v->duration[i] > 0 && v->duration[i] < x->shortest)
             x->shortest = v->duration[i];
     if (v->costs != NULL)
-        SKED_TRY(sked_i_placer_open_unequal(x, err));
+        SKED_TRY(sked_i_placer_open_heterogeneous(x, err));
     *out = x;
     return SKED_OK;
 cleanup:
@@ -263,10 +263,10 @@ static void step(placer *x)
 }
 
 /*
- * The same on unequal devices, where a slow device may stay free for ever: the clock stands at the start of
- * the best ready op, and whatever has its data by then competes with it.
+ * The same on heterogeneous devices, where a slow device may stay free for ever: the clock stands at the
+ * start of the best ready op, and whatever has its data by then competes with it.
  */
-static void step_unequal(placer *x)
+static void step_hetero(placer *x)
 {
     if (sked_i_set_empty(&x->ready))
         x->now = fmax(x->now, x->pending.at[0].time);
@@ -300,7 +300,7 @@ static double beyond(double late, double t)
     return late <= 0 || (late < 0.5 && late <= 1e-12 * fmax(1, t)) ? 0 : late;
 }
 
-static double lateness_unequal(placer *x, int32_t i, double t)
+static double lateness_hetero(placer *x, int32_t i, double t)
 {
     sked_i_placer_gather(x, i);
     const double from = sked_i_placer_arrival(x, i, x->device[i]);
@@ -312,13 +312,13 @@ static double lateness(placer *x, int32_t i)
 {
     const double t = x->start[i];
     if (x->input.view->costs != NULL)
-        return lateness_unequal(x, i, t);
+        return lateness_hetero(x, i, t);
     if (x->by_device && x->input.view->out.transfer != NULL)
         gather(x, i);
     return beyond((x->by_device ? arrival_on(x, i, x->device[i]) : x->arrival[i]) - t, t);
 }
 
-static bool book_unequal_at(placer *x, int32_t i, double t)
+static bool book_hetero_at(placer *x, int32_t i, double t)
 {
     x->start[i] = t;
     if (sked_i_placer_fit(x, i, t))
@@ -333,7 +333,7 @@ static bool book_at(placer *x, int32_t i, double t)
     const int32_t pinned = x->by_device && x->how->fix_device ? x->how->fix_device[i] : -1;
     double gap;
     if (x->input.view->costs != NULL)
-        return book_unequal_at(x, i, t);
+        return book_hetero_at(x, i, t);
     int32_t d = pinned >= 0 ? pinned : x->by_device ? 0 : -1;
     while (pinned < 0 && x->by_device && d + 1 < x->input.devices && first_room(x, i, d, t, &gap) > t)
         d++;
@@ -383,7 +383,7 @@ static bool place_all(placer *x)
             make_ready(x, i);
     for (int32_t placed = 0; placed < n; placed++) {
         if (x->how->stepped && x->input.view->costs != NULL)
-            step_unequal(x);
+            step_hetero(x);
         else if (x->how->stepped)
             step(x);
         if (x->by_device && sked_i_pace_over(&x->pace, x->input.devices))

@@ -1,4 +1,4 @@
-/* A placer, as place.c, unequal.c and reach.c see it. */
+/* A placer, as place.c, list_heterogeneous.c and reach.c see it. */
 #ifndef SKED_ENGINE_LIST_PLACER_H
 #define SKED_ENGINE_LIST_PLACER_H
 #include "base/heap.h"
@@ -9,14 +9,14 @@
 
 #include <assert.h>
 
-/* When the data of one op is where, on unequal devices. Devices of a group share their links. */
+/* When the data of one op is where, on heterogeneous devices. Devices of a kind share their links. */
 typedef struct sked_i_arrivals {
-    int32_t groups;
-    const int32_t *group;        /* [devices]; NULL: one group */
-    double *latency, *bandwidth; /* [groups * groups] from x to, in the direction of the view; NAN: no link */
-    double *far;                 /* [groups] latest data from devices of other groups */
-    double *near;                /* [2 * groups] from devices of the group: latest, and latest from another */
-    int32_t *near_device;        /* [groups] where the latest comes from */
+    int32_t kinds;
+    const int32_t *kind;         /* [devices]; NULL: one kind */
+    double *latency, *bandwidth; /* [kinds * kinds] from x to, in the direction of the view; NAN: no link */
+    double *far;                 /* [kinds] latest data from devices of other kinds */
+    double *near;                /* [2 * kinds] from devices of the kind: latest, and latest from another */
+    int32_t *near_device;        /* [kinds] where the latest comes from */
     double *option; /* [3 * devices] lookahead: start, score and idle since; INFINITY: not there */
     bool *instant;  /* [pool classes] demands beyond a pool: only where the op takes no time */
 } sked_i_arrivals;
@@ -36,7 +36,7 @@ struct sked_i_placer {
     sked_i_set ready;          /* ranks */
     sked_i_event_heap pending; /* stepped: ops whose data is on its way */
     double now;                /* stepped: when the first device is free */
-    int32_t chosen;            /* stepped, unequal devices: op that has start and device, but is not placed */
+    int32_t chosen; /* stepped, heterogeneous devices: op that has start and device, but is not placed */
     sked_i_timeline *pool;
     sked_i_gaps *gaps;
     double shortest;  /* positive duration */
@@ -44,8 +44,8 @@ struct sked_i_placer {
     int32_t *seen;    /* [devices] op for which local holds, -1 */
     double remote[2]; /* latest data from elsewhere: of all devices, and of all but remote_device */
     int32_t remote_device;
-    sked_i_arrivals far; /* unequal devices: in place of remote */
-    sked_i_reach *reach; /* unequal devices: NULL where all are linked */
+    sked_i_arrivals far; /* heterogeneous devices: in place of remote */
+    sked_i_reach *reach; /* heterogeneous devices: NULL where all are linked */
     double late;         /* what fixed starts are missed by in sum */
     sked_i_pace pace;    /* looks at devices */
 };
@@ -81,17 +81,18 @@ static inline void sked_i_placer_range(const sked_i_placer *x, int32_t i, int32_
     *last = pinned >= 0 ? pinned : x->input.devices - 1;
 }
 
-/* ------------------------------------------------------------------ unequal devices (unequal.c) */
+/* ------------------------------------------------------------------ heterogeneous devices
+ * (list_heterogeneous.c) */
 
-SKED_MUST_CHECK sked_status sked_i_placer_open_unequal(sked_i_placer *x, sked_error *err);
-void sked_i_placer_close_unequal(sked_i_placer *x);
+SKED_MUST_CHECK sked_status sked_i_placer_open_heterogeneous(sked_i_placer *x, sked_error *err);
+void sked_i_placer_close_heterogeneous(sked_i_placer *x);
 /* Time of op i on device d; INFINITY: it cannot run there. */
 static inline double sked_i_placer_time(const sked_i_placer *x, int32_t i, int32_t d)
 {
     const double t = sked_i_time(x->input.view->costs, i, d);
     return t > 0 && x->far.instant[sked_i_pools_class(x->input.pools, i)] ? INFINITY : t;
 }
-/* Gathers what op i needs to know of its predecessors; O(predecessors * groups). */
+/* Gathers what op i needs to know of its predecessors; O(predecessors * kinds). */
 void sked_i_placer_gather(sked_i_placer *x, int32_t i);
 /* When the data of op i, gathered before, is on device d; INFINITY: it cannot get there. */
 double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d);

@@ -49,7 +49,7 @@ static bool is_needed(const placer *x)
     const sked_i_dag *v = x->input.view;
     const sked_i_arrivals *a = &x->far;
     bool missing = false, data = false;
-    for (int64_t k = 0; k < (int64_t)a->groups * a->groups; k++)
+    for (int64_t k = 0; k < (int64_t)a->kinds * a->kinds; k++)
         missing = missing || isnan(a->latency[k]);
     for (int64_t k = 0; missing && !data && k < v->out.ptr[v->n]; k++)
         data = v->out.bytes[k] > 0;
@@ -62,8 +62,8 @@ static void fill_sets(const placer *x, sked_i_reach *r)
     const int32_t m = x->input.devices;
     for (int32_t d = 0; d < m; d++)
         for (int32_t e = 0; e < m; e++) {
-            const int32_t from = a->group ? a->group[d] : 0, to = a->group ? a->group[e] : 0;
-            if (d != e && isnan(a->latency[(int64_t)from * a->groups + to]))
+            const int32_t from = a->kind ? a->kind[d] : 0, to = a->kind ? a->kind[e] : 0;
+            if (d != e && isnan(a->latency[(int64_t)from * a->kinds + to]))
                 continue;
             add(r->out + (int64_t)d * r->words, e);
             add(r->into + (int64_t)e * r->words, d);

@@ -636,7 +636,7 @@ static void ask_at(sked_i_memory_decoder *x, int32_t op, double time)
 static void announce(sked_i_memory_decoder *x, int32_t op)
 {
     double first = INFINITY;
-    const bool alike = !x->m->unequal;
+    const bool alike = !x->m->hetero;
     for (int32_t d = 0; d < (alike ? 1 : x->m->devices); d++)
         if (alike || sked_i_stores_able(x->m, op, d))
             first = fmin(first, data_at(x, op, d));
@@ -764,7 +764,7 @@ static int choose_alike(const sked_i_memory_decoder *x, int32_t op, choice *best
 }
 
 /* Devices where op can start now and ends no later than it would by waiting for another. */
-static int choose_unequal(sked_i_memory_decoder *x, int32_t op, choice *best)
+static int choose_hetero(sked_i_memory_decoder *x, int32_t op, choice *best)
 {
     double soonest = INFINITY, later = INFINITY;
     int count = 0;
@@ -801,7 +801,7 @@ static int choose(sked_i_memory_decoder *x, int32_t op, choice *best)
     const int32_t wished = x->wish->device != NULL ? x->wish->device[op] : -1;
     if (wished >= 0 && sked_i_stores_able(x->m, op, wished))
         return choose_wished(x, op, wished, best);
-    return x->m->unequal ? choose_unequal(x, op, best) : choose_alike(x, op, best);
+    return x->m->hetero ? choose_hetero(x, op, best) : choose_alike(x, op, best);
 }
 
 /* Is there room now for the result alone? Saves most of the attempts where memory is full. */

@@ -148,7 +148,7 @@ static bool is_worse(const member *a, const member *b)
 /* Keeps the child in place of the worst unless it is worse or already there. */
 static void insert(population *p, int32_t cost, bool parallel)
 {
-    const uint64_t hash = sked_i_hash_steps(p->start, p->n);
+    const uint64_t hash = sked_i_schedule_hash_steps(p->start, p->n);
     member child = {.cost = cost, .crowd = crowd_of(p, cost), .parallel = parallel, .hash = hash};
     int32_t worst = 0;
     for (int32_t k = 0; k < p->size; k++) {

@@ -118,8 +118,8 @@ static void swap_devices(sked_i_moves *a, sked_i_sequence_move *move, int32_t i)
 
 bool sked_i_moves_pick(sked_i_moves *a, sked_i_sequence_move *move)
 {
-    if (a->seq->form->unequal != NULL)
-        return sked_i_moves_pick_unequal(a, move);
+    if (a->seq->form->hetero != NULL)
+        return sked_i_moves_pick_hetero(a, move);
     const int32_t i = sked_i_moves_op(a), own = a->seq->device[i], kind = below(a, 100);
     sked_i_moves_begin(a, move, i);
     if (kind < 35 || a->seq->form->m == 1 || pinned(a, i)) {

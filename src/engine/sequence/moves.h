@@ -2,7 +2,7 @@
  * Random moves on device sequences, most of them around the critical path.
  *
  *   moves.c    identical devices
- *   unequal.c  unequal devices and links
+ *   list_heterogeneous.c  heterogeneous devices and links
  */
 #ifndef SKED_ENGINE_SEQUENCE_MOVES_H
 #define SKED_ENGINE_SEQUENCE_MOVES_H
@@ -44,6 +44,6 @@ int32_t sked_i_moves_op(sked_i_moves *a);
 void sked_i_moves_place(sked_i_moves *a, sked_i_sequence_move *move, int32_t d, int32_t least);
 /* A neighbour of op i in the graph, -1: none. */
 int32_t sked_i_moves_neighbour(sked_i_moves *a, int32_t i);
-/* As sked_i_moves_pick, on unequal devices. */
-bool sked_i_moves_pick_unequal(sked_i_moves *a, sked_i_sequence_move *move);
+/* As sked_i_moves_pick, on heterogeneous devices. */
+bool sked_i_moves_pick_hetero(sked_i_moves *a, sked_i_sequence_move *move);
 #endif

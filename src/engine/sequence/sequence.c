@@ -22,9 +22,9 @@ void sked_i_sequence_destroy(sked_i_sequence *s)
 /* Where an op runs decides how long it takes. */
 static inline void settle(sked_i_sequence *s, int32_t i)
 {
-    const sked_i_unequal *u = s->form->unequal;
-    s->own_time[i] = sked_i_unequal_time(u, i, s->device[i]);
-    s->own_tail[i] = sked_i_unequal_tail(u, i, s->device[i]);
+    const sked_i_hetero *u = s->form->hetero;
+    s->own_time[i] = sked_i_hetero_time(u, i, s->device[i]);
+    s->own_tail[i] = sked_i_hetero_tail(u, i, s->device[i]);
 }
 
 static sked_status create_times(sked_i_sequence *s, sked_error *err)
@@ -32,7 +32,7 @@ static sked_status create_times(sked_i_sequence *s, sked_error *err)
     sked_status st = SKED_OK;
     s->time = s->form->dag.duration;
     s->tail = s->form->tail;
-    if (s->form->unequal == NULL)
+    if (s->form->hetero == NULL)
         return SKED_OK;
     SKED_OWN(&s->arena, s->own_time, s->form->n);
     SKED_OWN(&s->arena, s->own_tail, s->form->n);
@@ -78,14 +78,14 @@ cleanup:
 
 /* ------------------------------------------------------------------ timing */
 
-/* Below on unequal devices, by the table of transfers. */
+/* Below on heterogeneous devices, by the table of transfers. */
 KERNEL double listed_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 {
-    const sked_i_unequal *u = s->form->unequal;
+    const sked_i_hetero *u = s->form->hetero;
     const int64_t *ptr = s->form->dag.in.ptr, m = u->m;
     double t = 0;
     for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
-        const sked_i_unequal_arc *x = &u->in[k];
+        const sked_i_hetero_arc *x = &u->in[k];
         const double at = s->start[x->op] + (x->lag + x->share * s->time[x->op]) +
                           u->pass[(k * m + s->device[x->op]) * m + d];
         t = at > t ? at : t;
@@ -93,21 +93,21 @@ KERNEL double listed_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
     return t;
 }
 
-/* Below on unequal devices. */
-KERNEL double unequal_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
+/* Below on heterogeneous devices. */
+KERNEL double hetero_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 {
-    const sked_i_unequal *u = s->form->unequal;
+    const sked_i_hetero *u = s->form->hetero;
     const int64_t *ptr = s->form->dag.in.ptr;
     const int32_t kind = u->kind_of[d];
     double t = 0;
     if (u->pass != NULL)
         return listed_arrival(s, i, d);
     for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
-        const sked_i_unequal_arc *x = &u->in[k];
+        const sked_i_hetero_arc *x = &u->in[k];
         const int32_t from = s->device[x->op];
         double at = s->start[x->op] + (x->lag + x->share * s->time[x->op]);
         if (from != d)
-            at += sked_i_unequal_pass(u, x, u->kind_of[from], kind);
+            at += sked_i_hetero_pass(u, x, u->kind_of[from], kind);
         t = at > t ? at : t;
     }
     return t;
@@ -117,12 +117,12 @@ KERNEL double unequal_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
  * When op i can start on device d as far as its data goes. A twin for speed: identical devices as one kind
  * take 5.1 s instead of 3.8 for 300,000 moves (search, layered graph of 2,000 ops, 4 devices with transfers).
  */
-KERNEL double arrival(const sked_i_sequence *s, int32_t i, int32_t d, bool unequal)
+KERNEL double arrival(const sked_i_sequence *s, int32_t i, int32_t d, bool hetero)
 {
     const sked_i_sequencing *l = s->form;
     double t = 0;
-    if (unequal)
-        return unequal_arrival(s, i, d);
+    if (hetero)
+        return hetero_arrival(s, i, d);
     for (int64_t k = l->dag.in.ptr[i]; k < l->dag.in.ptr[i + 1]; k++) {
         const sked_i_sequencing_arc *x = &l->in[k];
         const double at = s->start[x->op] + (s->device[x->op] == d ? x->here : x->away);
@@ -182,7 +182,7 @@ static void time_all(sked_i_sequence *s)
         end[d] = 0;
     for (int32_t k = 0; k < n; k++) {
         const int32_t i = s->list[k], d = s->device[i];
-        const double t = arrival(s, i, d, s->form->unequal != NULL);
+        const double t = arrival(s, i, d, s->form->hetero != NULL);
         s->start[i] = duration[i] > 0 && end[d] > t ? end[d] : t;
         if (duration[i] > 0) {
             end[d] = s->start[i] + duration[i];
@@ -275,7 +275,7 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
     const sked_i_sequencing *l = s->form;
     memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
     memcpy(s->device, device, (size_t)l->n * sizeof *device);
-    for (int32_t i = 0; l->unequal != NULL && i < l->n; i++)
+    for (int32_t i = 0; l->hetero != NULL && i < l->n; i++)
         settle(s, i);
     for (int32_t k = 0; k < l->n; k++)
         s->place[s->list[k]] = k;
@@ -350,7 +350,7 @@ static void exchange_devices(sked_i_sequence *s, sked_i_sequence_move *move)
         const int32_t i = move->op[q], d = s->device[i];
         s->ops_on[d] -= s->time[i] > 0;
         s->device[i] = move->device[q];
-        if (s->form->unequal != NULL)
+        if (s->form->hetero != NULL)
             settle(s, i);
         s->ops_on[s->device[i]] += s->time[i] > 0;
         move->device[q] = d;
@@ -380,7 +380,7 @@ static int32_t mark_dirty(sked_i_sequence *s)
  * behind `reach` is touched yet. Returns the place at which everything was as before again, or -1 where the
  * limit is exceeded.
  */
-KERNEL int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach, double limit, bool unequal,
+KERNEL int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach, double limit, bool hetero,
                       double *latest)
 {
     const sked_i_sequencing *l = s->form;
@@ -402,7 +402,7 @@ KERNEL int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach,
             top = old + duration[i] > top ? old + duration[i] : top;
             continue;
         }
-        double t = arrival(s, i, d, unequal);
+        double t = arrival(s, i, d, hetero);
         t = duration[i] > 0 && s->new_end[d] > t ? s->new_end[d] : t;
         if (t + s->tail[i] > limit)
             return -1;
@@ -444,8 +444,8 @@ static bool try_plain(sked_i_sequence *s, sked_i_sequence_move *move, double lim
     s->journal_count = 0;
     for (int32_t q = 0; q < move->count; q++)
         touch_successors(s, move->op[q], &reach);
-    const int32_t stop = s->form->unequal == NULL ? retime(s, lo, hi, reach, limit, false, &latest)
-                                                  : retime(s, lo, hi, reach, limit, true, &latest);
+    const int32_t stop = s->form->hetero == NULL ? retime(s, lo, hi, reach, limit, false, &latest)
+                                                 : retime(s, lo, hi, reach, limit, true, &latest);
     if (stop >= 0) {
         s->cost = latest;
         refresh_finishes(s, lo, stop - 1);
@@ -485,12 +485,12 @@ static double data_from(const sked_i_sequence *s, int64_t k, int32_t d)
 {
     const sked_i_sequencing *l = s->form;
     const int32_t q = l->dag.in.op[k], from = s->device[q];
-    if (l->unequal == NULL)
+    if (l->hetero == NULL)
         return s->start[q] + (from == d ? l->in[k].here : l->in[k].away);
-    const sked_i_unequal *u = l->unequal;
-    const sked_i_unequal_arc *x = &u->in[k];
+    const sked_i_hetero *u = l->hetero;
+    const sked_i_hetero_arc *x = &u->in[k];
     const double at = s->start[q] + (x->lag + x->share * s->time[q]);
-    return from == d ? at : at + sked_i_unequal_pass(u, x, u->kind_of[from], u->kind_of[d]);
+    return from == d ? at : at + sked_i_hetero_pass(u, x, u->kind_of[from], u->kind_of[d]);
 }
 
 /* An op that decides when i starts, or -1; at random among several. previous: the op before i on its device.

@@ -27,7 +27,7 @@ typedef struct sked_i_sequence {
     double *start;               /* [n] */
     const double *time;          /* [n] of each op on its device */
     const double *tail;          /* [n] from its start there to the end of everything, at least */
-    double *own_time, *own_tail; /* what they point to where devices are unequal, or NULL */
+    double *own_time, *own_tail; /* what they point to where devices are heterogeneous, or NULL */
     /* scratch */
     double *before, *after;          /* [n + 1] latest finish at places < k, >= k; plain */
     double *old_end, *new_end;       /* [m] */

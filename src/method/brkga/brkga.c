@@ -170,7 +170,7 @@ static void found(island *x)
             memcpy(row(x, k), from, (size_t)space->keys * sizeof *from);
         else if (k < 3)
             sked_i_brkga_space_rule(space, k, row(x, k));
-        else if (k == 4 && space->l != NULL && space->l->unequal != NULL)
+        else if (k == 4 && space->l != NULL && space->l->hetero != NULL)
             sked_i_brkga_space_single(space, row(x, k));
         else
             draw(x, k);

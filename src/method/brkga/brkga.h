@@ -35,7 +35,7 @@ void sked_i_brkga_space_destroy(sked_i_brkga_space *k);
 void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key);
 /* Keys of the plain rule: largest bottom level first, devices by earliest finish. which: 0..2 decoder. */
 void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key);
-/* Unequal devices: everything on the one device that takes the least time for it. */
+/* Heterogeneous devices: everything on the one device that takes the least time for it. */
 void sked_i_brkga_space_single(const sked_i_brkga_space *k, float *key);
 
 /* What keys were decoded to. */

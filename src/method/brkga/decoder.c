@@ -24,7 +24,7 @@ static void find_levels(sked_i_brkga_space *k)
     double longest = 0;
     if (k->l != NULL)
         sked_i_upward_ranks(&k->l->dag,
-                            k->l->unequal ? 1
+                            k->l->hetero  ? 1
                             : k->l->m > 1 ? (k->l->m - 1.0) / k->l->m
                                           : 0,
                             k->level);
@@ -49,7 +49,7 @@ sked_status sked_i_brkga_space_create(const sked_problem *p, const sked_i_costs 
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "brkga: more than %d ops", (INT32_MAX - 2) / 2);
         goto cleanup;
     }
-    if (sked_i_needs_sequencing(p))
+    if (sked_i_sequencing_needed(p))
         SKED_TRY(sked_i_sequencing_create(p, c, &k->l, err));
     else
         SKED_TRY(sked_i_cumulative_create(p, &k->c, err));
@@ -76,10 +76,10 @@ static float key_of_device(int32_t d, int32_t m)
 }
 
 /*
- * Unequal devices: those that can run the op share the rest, the fastest first. The square gives faster ones
- * more of it.
+ * Heterogeneous devices: those that can run the op share the rest, the fastest first. The square gives faster
+ * ones more of it.
  */
-static int32_t wish_among(const sked_i_unequal *u, int32_t op, float key)
+static int32_t wish_among(const sked_i_hetero *u, int32_t op, float key)
 {
     const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
     const float x = 2 * key - 1;
@@ -87,7 +87,7 @@ static int32_t wish_among(const sked_i_unequal *u, int32_t op, float key)
     return key < 0.5F ? -1 : u->able[u->able_ptr[op] + (k < count ? k : count - 1)];
 }
 
-static float key_among(const sked_i_unequal *u, int32_t op, int32_t device)
+static float key_among(const sked_i_hetero *u, int32_t op, int32_t device)
 {
     const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
     int32_t k = 0;
@@ -105,8 +105,8 @@ void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule
         const int32_t op = k->c ? k->c->op[i] : i;
         key[i] = latest > 0 ? (float)(1 - fmin(1, fmax(0, s->start[op]) / (1.001 * latest))) : 1;
         if (k->l != NULL)
-            key[k->n + i] = k->l->unequal ? key_among(k->l->unequal, i, s->device[i])
-                                          : key_of_device(s->device[i], k->l->m);
+            key[k->n + i] = k->l->hetero ? key_among(k->l->hetero, i, s->device[i])
+                                         : key_of_device(s->device[i], k->l->m);
     }
     key[k->keys - 2] = 0;
     key[k->keys - 1] = 1;
@@ -128,7 +128,7 @@ void sked_i_brkga_space_single(const sked_i_brkga_space *k, float *key)
     }
     sked_i_brkga_space_rule(k, 0, key);
     for (int32_t i = 0; i < k->n; i++)
-        key[k->n + i] = sked_i_time(c, i, best) < INFINITY ? key_among(k->l->unequal, i, best) : 0;
+        key[k->n + i] = sked_i_time(c, i, best) < INFINITY ? key_among(k->l->hetero, i, best) : 0;
 }
 
 void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key)
@@ -273,7 +273,7 @@ static double cost_alike(sked_i_brkga_decoder *d, const float *key)
         makespan = sked_i_justify(&d->justifier, makespan, d->at.core_start);
     d->evaluations += d->justifier.evaluations;
     d->at.late = k->c->fixed != NULL ? (double)d->justifier.forward->late : 0;
-    d->hash = sked_i_hash_steps(d->at.core_start, k->n);
+    d->hash = sked_i_schedule_hash_steps(d->at.core_start, k->n);
     return sked_i_justifier_cost(&d->justifier, makespan);
 }
 
@@ -290,21 +290,21 @@ static void rank_ops(sked_i_brkga_decoder *d, const float *key)
         d->rank[d->sorter[q].value] = q;
 }
 
-/* Every schedule has a hash of its own: unequal devices are not interchangeable. */
-static uint64_t hash_unequal(const sked_i_brkga_decoder *d)
+/* Every schedule has a hash of its own: heterogeneous devices are not interchangeable. */
+static uint64_t hash_hetero(const sked_i_brkga_decoder *d)
 {
     uint64_t h = SKED_I_HASH_SEED;
     for (int32_t i = 0; i < d->space->n; i++) {
         uint64_t bits;
         memcpy(&bits, &d->at.start[i], sizeof bits);
-        h = sked_i_hash_mix(h, bits ^ (uint64_t)d->at.device[i]);
+        h = sked_i_schedule_hash_mix(h, bits ^ (uint64_t)d->at.device[i]);
     }
     return h;
 }
 
 static int32_t wish_for(const sked_i_brkga_space *k, const float *key, int32_t i)
 {
-    const sked_i_unequal *u = k->l->unequal;
+    const sked_i_hetero *u = k->l->hetero;
     return u ? wish_among(u, i, key[k->n + i]) : wish_of(key[k->n + i], k->l->m);
 }
 
@@ -340,11 +340,11 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
     if (d->status != SKED_OK)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
-        latest = fmax(latest, d->at.start[i] + (l->unequal ? sked_i_time(l->dag.costs, i, d->at.device[i])
-                                                           : l->dag.duration[i]));
+        latest = fmax(latest, d->at.start[i] + (l->hetero ? sked_i_time(l->dag.costs, i, d->at.device[i])
+                                                          : l->dag.duration[i]));
     d->at.latest = latest;
-    d->hash =
-        l->unequal ? hash_unequal(d) : sked_i_hash_devices(k->n, d->at.start, d->at.device, l->m, d->label);
+    d->hash = l->hetero ? hash_hetero(d)
+                        : sked_i_schedule_hash_devices(k->n, d->at.start, d->at.device, l->m, d->label);
     return d->at.late > 0 ? latest + l->span + d->at.late : latest;
 }
 

@@ -238,7 +238,7 @@ static sked_status conclude(sked_i_run *run, answer a, sked_error *err)
 /* Smallest interval first; at it, the shortest schedule. */
 static sked_status solve_intervals(sked_i_run *run, int64_t max_columns, sked_error *err)
 {
-    const double most = fmax(1, sked_i_serial_length(run->problem));
+    const double most = fmax(1, sked_i_program_serial_length(run->problem));
     sked_problem p = *run->problem;
     answer a = REFUTED;
     for (p.ii = fmax(1, sked_i_run_bound(run)); a == REFUTED && p.ii <= most && !sked_i_run_over(run);

@@ -69,8 +69,8 @@ static sked_status choose_engine(const sked_i_run *run, int wanted, int *engine,
     if (p->machine != NULL)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            p->objective == SKED_OBJECTIVE_MAKESPAN
-                               ? "engine cbc has no model of unequal devices"
-                               : "exact proves objective makespan alone on unequal devices");
+                               ? "engine cbc has no model of heterogeneous devices"
+                               : "exact proves objective makespan alone on heterogeneous devices");
     if (p->objective == SKED_OBJECTIVE_MEMORY && !memory_is_modelled(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves peak memory for values that readers let go when they start, without "

@@ -8,7 +8,7 @@
  */
 #ifndef SKED_METHOD_GAUS_GAUS_H
 #define SKED_METHOD_GAUS_GAUS_H
-#include "engine/gaus/steps.h"
+#include "engine/gaus/gaus_relaxation.h"
 #include "method/hands.h"
 
 /* The options of a run, read once. */

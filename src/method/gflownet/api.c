@@ -134,6 +134,20 @@ void sked_train_options_init_sized(sked_train_options *opt, size_t size)
     sked_i_sized_init(opt, size, &preset, sizeof preset);
 }
 
+int sked_train_option_count(void)
+{
+    int count;
+    sked_i_train_options(&count);
+    return count;
+}
+
+const sked_option *sked_train_option_at(int i)
+{
+    int count;
+    const sked_option *options = sked_i_train_options(&count);
+    return i >= 0 && i < count ? &options[i] : NULL;
+}
+
 sked_status sked_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
 {
     SKED_TAKE(sked_train_options, opt)

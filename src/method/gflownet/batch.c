@@ -434,7 +434,7 @@ static void fill_advantages(RN(batch) * b)
 {
     const RN(policy) *p = b->policy;
     for (int32_t k = 0; k < b->size; k++)
-        b->advantage[k] = sked_i_log_reward(p->instance, p->temperature, b->trajectory[k].makespan);
+        b->advantage[k] = sked_i_loss_log_reward(p->instance, p->temperature, b->trajectory[k].makespan);
     sked_i_advantages(b->size, p->instance->n, b->advantage);
     for (int32_t k = 0; k < b->size; k++)
         b->slope[k] = (real)b->advantage[k];

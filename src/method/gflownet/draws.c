@@ -60,7 +60,7 @@ static sked_status make_schedules(const sked_i_taking *t, int thread, sked_error
         SKED_TRY(sked_schedule_create(x->n, x->devices, &s, err));
         fill_schedule(costs, x, t->drawn[k], name, free_at, s);
         out->schedule[t->first + k] = s;
-        out->makespan[t->first + k] = sked_i_latest_finish(costs, s);
+        out->makespan[t->first + k] = sked_i_costs_latest_finish(costs, s);
     }
 cleanup:
     free(name);

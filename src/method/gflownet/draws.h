@@ -6,7 +6,7 @@
 #define SKED_METHOD_GFLOWNET_DRAWS_H
 #include "engine/network/sampler.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/gpu.h"
+#include "method/gflownet/gflownet_gpu.h"
 #include "schedule/schedule.h"
 
 /* Draws of one problem as they come: for it, or for machines that it may have. */

@@ -33,8 +33,9 @@ sked_status sked_i_drawing_open(sked_i_drawing *d, sked_error *err)
     const int32_t ops = d->problem->graph->n_ops, draws = d->opt->greedy ? 1 : d->opt->count;
     const bool worth = is_once(d) ? worth_once(ops, draws) : (int64_t)ops * draws >= worth_stepwise;
     const sked_i_backend *backend;
-    SKED_TRY(sked_i_backend_choose(
-        d->opt->backend, worth && sked_i_gpu_check(&d->model->layout, &unused) == SKED_OK, &backend, err));
+    SKED_TRY(sked_i_backend_choose(d->opt->backend,
+                                   worth && sked_i_gflownet_gpu_check(&d->model->layout, &unused) == SKED_OK,
+                                   &backend, err));
     if (backend != &sked_i_backend_cpu)
         SKED_TRY(sked_i_gpu_model_open(backend, d->model, false, &d->policy, &d->gpu, err));
 cleanup:
@@ -165,8 +166,8 @@ static sked_status plan_draws(sked_i_drawing *d, const sked_i_instance *x, int32
         if (from >= until)
             continue;
         out[*count] = (gpu_part){.count = until - from, .crowd = crowd, .greedy = rungs[k].greedy};
-        const sked_status st =
-            sked_i_gpu_problem_of(x, &d->model->layout, rungs[k].temperature, &out[(*count)++].problem, err);
+        const sked_status st = sked_i_gflownet_gpu_problem_of(x, &d->model->layout, rungs[k].temperature,
+                                                              &out[(*count)++].problem, err);
         if (st != SKED_OK)
             return st;
     }

@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 #include "base/memory.h"
-#include "method/gflownet/gpu.h"
+#include "method/gflownet/gflownet_gpu.h"
 
 typedef struct gpu_learner {
     sked_i_sampler_learner base;
@@ -68,7 +68,8 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
     c->count = count;
     for (int k = 0; k < count; k++) {
         const sked_i_lesson *l = &lessons[k];
-        SKED_TRY(sked_i_gpu_problem_of(l->instance, &c->model->layout, l->temperature, &c->problem[k], err));
+        SKED_TRY(sked_i_gflownet_gpu_problem_of(l->instance, &c->model->layout, l->temperature,
+                                                &c->problem[k], err));
         c->walks[k] = (sked_i_gpu_walks){.problem = &c->problem[k],
                                          .count = l->batch,
                                          .listed = l->listed,

@@ -36,10 +36,10 @@ sked_status sked_i_lesson_make(const sked_i_lesson_law *law, int64_t update, int
     const uint64_t number = number_of(update, index);
     *out = (sked_i_lesson){.update = update, .index = index, .seed = law->seed, .first = (number + 1) << 20};
     sked_i_rng_seed(&rng, law->seed, (UINT64_C(1) << 63) + number);
-    SKED_TRY(sked_i_source_draw(law->source, law->largest, &rng, &out->graph, err));
+    SKED_TRY(sked_i_lesson_source_draw(law->source, law->largest, &rng, &out->graph, err));
     out->batch = batch_of(law, out->graph->n_ops);
     out->listed = (int32_t)(law->listed * out->batch);
-    SKED_TRY(sked_i_machine_draw(&law->machine, out->graph, &rng, &platform, err));
+    SKED_TRY(sked_i_law_draw_machine(&law->machine, out->graph, &rng, &platform, err));
     SKED_TRY(sked_i_instance_on(out->graph, &platform, law->limit, &out->instance, err));
     out->temperature = draw_temperature(law, out->instance, &rng);
 cleanup:

@@ -7,7 +7,7 @@
 #define SKED_METHOD_GFLOWNET_LESSON_H
 #include "engine/environment/instance.h"
 #include "engine/environment/machines.h"
-#include "method/gflownet/source.h"
+#include "method/gflownet/lesson_source.h"
 
 enum { SKED_I_LESSONS = 256 }; /* of an update at most */
 

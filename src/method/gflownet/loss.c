@@ -14,9 +14,9 @@ void sked_i_advantages(int32_t count, int32_t steps, double *reward)
         reward[k] = (mean - reward[k]) / unit;
 }
 
-void sked_i_log_z_look(const sked_i_instance *x, double temperature, sked_i_log_z_input *out)
+void sked_i_loss_look_log_z(const sked_i_instance *x, double temperature, sked_i_log_z_input *out)
 {
-    *out = (sked_i_log_z_input){.list = sked_i_log_reward(x, temperature, 1),
+    *out = (sked_i_log_z_input){.list = sked_i_loss_log_reward(x, temperature, 1),
                                 .kappa = sked_i_instance_kappa(x, temperature),
                                 .ops = x->n};
     for (int64_t i = 0; i < x->n; i++)

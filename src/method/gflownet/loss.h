@@ -5,7 +5,7 @@
 #include "engine/environment/instance.h"
 #include "engine/network/log_z.h"
 
-static inline double sked_i_log_reward(const sked_i_instance *x, double temperature, double makespan)
+static inline double sked_i_loss_log_reward(const sked_i_instance *x, double temperature, double makespan)
 {
     return (sked_i_instance_speedup(x, makespan) - x->devices) / temperature;
 }
@@ -13,5 +13,5 @@ static inline double sked_i_log_reward(const sked_i_instance *x, double temperat
  * (batch.h), -A(s) by the number of all steps; in place. */
 void sked_i_advantages(int32_t count, int32_t steps, double *reward);
 /* tb: what the head of log Z is told of a lesson. */
-void sked_i_log_z_look(const sked_i_instance *x, double temperature, sked_i_log_z_input *out);
+void sked_i_loss_look_log_z(const sked_i_instance *x, double temperature, sked_i_log_z_input *out);
 #endif

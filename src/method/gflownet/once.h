@@ -7,7 +7,7 @@
  *
  * device[d] comes from the device's last op and the time it is free, state from the mean over unscheduled
  * ops of max(0, wait[j] + features), the sum over devices, and features of the whole. Devices have no
- * numbers: those of a group that have run nothing are one choice with a multiplicity.
+ * numbers: those of a kind that have run nothing are one choice with a multiplicity.
  *
  * Times in pair are squashed, those in near are in mean durations and only clipped. Their weights `direct`
  * follow temperature and machine. All logits are larger by the square root of kappa (instance.h). `out`

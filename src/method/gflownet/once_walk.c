@@ -72,13 +72,13 @@ static sked_status create_scorer(walker *w, sked_error *err)
     SKED_NEW(w->sum_wait, context);
     SKED_NEW(w->sum_device, context);
     SKED_NEW(w->sum, width);
-    SKED_NEW(w->row, (devices + w->x->groups) * width);
+    SKED_NEW(w->row, (devices + w->x->kinds) * width);
     SKED_NEW0(w->total_wait, context);
     SKED_NEW0(w->total_device, context);
     SKED_NEW(w->wait_from, n * context);
     SKED_NEW(w->device_from, devices * context);
     SKED_NEW(w->ddevice_part, devices * width);
-    SKED_NEW(w->drow, (devices + w->x->groups) * width);
+    SKED_NEW(w->drow, (devices + w->x->kinds) * width);
     SKED_NEW(w->dbase, width);
     SKED_NEW(w->dstate, 2 * context + SKED_I_STATE_FEATURES);
     SKED_NEW(w->dversion, context);
@@ -225,7 +225,7 @@ static void device_features(const walker *w, int32_t d, real *f)
 {
     f[0] = (real)w->at.free_at[d];
     f[1] = !w->at.followed[w->at.last[d]];
-    f[2] = (real)squashed(w->x->pace[w->x->group_of[d]]);
+    f[2] = (real)squashed(w->x->pace[w->x->kind_of[d]]);
 }
 
 static void device_begin(walker *w, int32_t d)
@@ -739,7 +739,7 @@ static void begin_list(walker *w, sked_i_rng *rng)
 {
     sked_i_partial_draw_noise(&w->at, rng);
     w->most = w->x->columns;
-    if ((w->x->transfers || w->x->groups > 1) && sked_i_rng_uniform(rng) < 0.5)
+    if ((w->x->transfers || w->x->kinds > 1) && sked_i_rng_uniform(rng) < 0.5)
         w->most = 1 + (int32_t)sked_i_rng_below(rng, (uint64_t)w->x->columns);
 }
 

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/explog.h"
 #include "base/memory.h"
-#include "engine/candidates/candidates.h"
 #include "engine/environment/machines.h"
+#include "engine/stages/stages.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/draws.h"
@@ -143,8 +143,7 @@ static void draw_links(const sked_i_drawing *d, sked_i_platform *p, int32_t mach
     sked_i_rng rng;
     sked_i_rng_seed(&rng, d->opt->seed, prior_stream + (uint64_t)machine);
     const double where = (machine - 1 + sked_i_rng_uniform(&rng)) / (machines - 1);
-    sked_i_machine_draw_links(p, d->problem->graph->n_edges, 0.125 * sked_i_exp(where * sked_i_log(32)),
-                              &rng);
+    sked_i_law_draw_links(p, d->problem->graph->n_edges, 0.125 * sked_i_exp(where * sked_i_log(32)), &rng);
 }
 
 static sked_status draw_all(sked_i_drawing *d, sked_error *err)
@@ -213,7 +212,7 @@ static sked_status rank(const sked_problem *p, const sked_sample_options *opt, c
                                .seed = opt->seed,
                                .threads = opt->threads,
                                .limit = limit};
-    sked_i_candidate *list = NULL;
+    sked_i_stages_candidate *list = NULL;
     double *log_prob = NULL, *temperature = NULL;
     SKED_NEW(log_prob, s->count);
     SKED_NEW(temperature, s->count);
@@ -221,9 +220,10 @@ static sked_status rank(const sked_problem *p, const sked_sample_options *opt, c
     for (int32_t k = 0; k < s->count; k++) {
         log_prob[k] = s->log_prob[k];
         temperature[k] = s->temperature[k];
-        list[k] = (sked_i_candidate){.schedule = s->schedule[k], .makespan = s->makespan[k], .origin = k};
+        list[k] =
+            (sked_i_stages_candidate){.schedule = s->schedule[k], .makespan = s->makespan[k], .origin = k};
     }
-    st = sked_i_candidates_pass(p, &how, list, &s->count, err);
+    st = sked_i_stages_pass(p, &how, list, &s->count, err);
     for (int32_t k = 0; k < s->count; k++) {
         s->schedule[k] = list[k].schedule;
         s->makespan[k] = list[k].makespan;

@@ -107,7 +107,7 @@ extern const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu, sked_i_samp
 
 /*
  * The kind for what a user says: NULL or "auto", "cpu", "cuda" (sked_i_backend_choose). UNSUPPORTED where the
- * GPU has no kernels for a model of this kind (sked_i_gpu_check); auto takes the CPU then.
+ * GPU has no kernels for a model of this kind (sked_i_gflownet_gpu_check); auto takes the CPU then.
  */
 SKED_MUST_CHECK sked_status sked_i_sampler_learner_choose(const char *backend, const sked_i_layout *layout,
                                                           const sked_i_sampler_learner_settings *how,

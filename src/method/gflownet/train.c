@@ -26,7 +26,7 @@
     X(SHARPEST, "sharpest", REAL, "300", 1e-3, 1e6, NULL, "largest such cost")                            \
     X(TRANSFERS, "transfers", REAL, "8", 0, 1000, NULL,                                                   \
       "longest mean transfer in mean durations; half of the updates have transfers; 0: none")             \
-    X(UNEQUAL, "unequal", REAL, "0.25", 0, 1, NULL, "share of updates with unequal devices")              \
+    X(UNEQUAL, "unequal", REAL, "0.25", 0, 1, NULL, "share of updates with heterogeneous devices")        \
     X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")            \
     X(ANNEAL, "anneal", INT, "0", 0, 9e15, NULL,                                                          \
       "updates in which the rate falls to a hundredth, linearly; 0: it falls slowly, without an end")     \
@@ -69,6 +69,12 @@ enum {
     OPTION_BACKWARD,
     OPTION_RULE
 };
+
+const sked_option *sked_i_train_options(int *count)
+{
+    *count = n_options;
+    return options;
+}
 
 /* A graph that is looked at but not trained on, and what others reach there. */
 typedef struct held_out {
@@ -129,7 +135,7 @@ static sked_status hold_out(trainer *t, sked_error *err)
         held_out *h = &t->held[t->n_held++];
         sked_i_rng rng;
         sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 62) + (uint64_t)k);
-        SKED_TRY(sked_i_source_draw(t->source, (int32_t)t->set[OPTION_LARGEST], &rng, &h->graph, err));
+        SKED_TRY(sked_i_lesson_source_draw(t->source, (int32_t)t->set[OPTION_LARGEST], &rng, &h->graph, err));
         SKED_TRY(baseline(t, h->graph, "list", &h->list, err));
         SKED_TRY(baseline(t, h->graph, "brkga", &h->brkga, err));
     }
@@ -227,7 +233,7 @@ static sked_i_loss loss_of(const trainer *t, const sked_i_lesson *l)
                         .clip = t->set[OPTION_PPO_CLIP],
                         .entropy = t->set[OPTION_ENTROPY] * sked_i_sampler_decay(t->model)};
     if (loss.kind == SKED_I_LOSS_TB) {
-        sked_i_log_z_look(l->instance, l->temperature, &in);
+        sked_i_loss_look_log_z(l->instance, l->temperature, &in);
         loss.log_z = sked_i_log_z_value(t->model->log_z, &in);
     }
     return loss;
@@ -273,7 +279,7 @@ static sked_status learn(trainer *t, sked_i_rank_view *view, sked_error *err)
     SKED_TRY(start(t, lessons, err));
     SKED_TRY(t->kind->finish(t->learner, marks, err));
     for (int k = 0; k < t->ranks.count && t->model->loss == SKED_I_LOSS_TB; k++)
-        sked_i_log_z_look(lessons[k].instance, lessons[k].temperature, &marks[k].input);
+        sked_i_loss_look_log_z(lessons[k].instance, lessons[k].temperature, &marks[k].input);
     *view = (sked_i_rank_view){lessons[0].graph->n_ops, lessons[0].temperature};
     if (t->model->epoch + 1 == t->model->epochs)
         sked_i_lesson_queue_release(t->queue);
@@ -516,7 +522,7 @@ static sked_status open_trainer(trainer *t, sked_error *err)
     sked_run_options_init(&clock);
     clock.time_limit = opt->minutes * 60;
     clock.stop = opt->stop;
-    SKED_TRY(sked_i_source_open(opt->graphs, &t->source, err));
+    SKED_TRY(sked_i_lesson_source_open(opt->graphs, &t->source, err));
     SKED_TRY(open_model(t, err));
     SKED_TRY(
         sked_i_ranks_open(opt->together, (int)t->set[OPTION_GRAPHS], t->model->layout.total, &t->ranks, err));
@@ -570,6 +576,6 @@ sked_status sked_i_train(const sked_train_options *given, sked_sampler **out, sk
         *out = t.model;
     else
         sked_i_sampler_destroy(t.model);
-    sked_i_source_close(t.source);
+    sked_i_lesson_source_close(t.source);
     return st;
 }

@@ -7,7 +7,7 @@
  *
  * Fewer steps than the horizon has make shorter edges, which objective cost counts: those are tried too.
  */
-#include "method/list/list.h"
+#include "method/list/list_method.h"
 
 enum { levelling_rounds = 12 };
 

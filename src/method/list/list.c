@@ -2,7 +2,7 @@
  * `list`: list scheduling. Builds one schedule from a priority order, in time linear in the graph but
  * for a logarithm; more with random orders.
  */
-#include "method/list/list.h"
+#include "method/list/list_method.h"
 
 #include "form/sequencing.h"
 #include "problem/lower.h"
@@ -67,7 +67,7 @@ static sked_status get_pools(lister *x, bool with_devices, sked_error *err)
 static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t *fix_device, double *start,
                             int32_t *device, bool *fits, sked_error *err)
 {
-    const bool separate = sked_i_needs_sequencing(x->p) || fix_device != NULL;
+    const bool separate = sked_i_sequencing_needed(x->p) || fix_device != NULL;
     sked_status st = get_pools(x, !separate, err);
     if (st != SKED_OK)
         return st;
@@ -111,7 +111,7 @@ static sked_status generate_backward(lister *x, const config *c, bool *fits, ske
     }
     SKED_TRY(get_view(x, false, err));
     SKED_TRY(sked_i_rank_by_key(&x->view[0], x->mirrored, x->rank, err));
-    SKED_TRY(generate(x, false, true, sked_i_needs_sequencing(p) ? x->mirrored_device : NULL, x->s->start,
+    SKED_TRY(generate(x, false, true, sked_i_sequencing_needed(p) ? x->mirrored_device : NULL, x->s->start,
                       x->s->device, fits, err));
 cleanup:
     return st;
@@ -119,7 +119,7 @@ cleanup:
 
 static sked_status offer(lister *x, bool fits, sked_error *err)
 {
-    return fits && sked_i_keeps_horizon(x->p, sked_i_latest_finish(x->costs, x->s))
+    return fits && sked_i_keeps_horizon(x->p, sked_i_costs_latest_finish(x->costs, x->s))
                ? sked_i_run_offer(x->run, x->s, err)
                : SKED_OK;
 }
@@ -141,7 +141,7 @@ cleanup:
     return st;
 }
 
-/* Unequal devices: everything that can on one device, where no transfer takes time, for each device. */
+/* Heterogeneous devices: everything that can on one device, where no transfer takes time, for each device. */
 static sked_status try_single_devices(lister *x, sked_error *err)
 {
     const int32_t n = x->p->graph->n_ops;
@@ -219,8 +219,8 @@ cleanup:
 }
 
 /*
- * Objectives that look at the whole span of time, under a horizon. Unequal devices: the shortest times give
- * the windows and the steps, placing then finds the devices.
+ * Objectives that look at the whole span of time, under a horizon. Heterogeneous devices: the shortest times
+ * give the windows and the steps, placing then finds the devices.
  */
 static sked_status run_shape(sked_i_run *run, lister *x, sked_error *err)
 {

@@ -1,5 +1,5 @@
 /* Memory limits: the same priorities, in the engine that keeps them. */
-#include "method/list/list.h"
+#include "method/list/list_method.h"
 
 #include "method/memory_limits.h"
 
@@ -15,7 +15,7 @@ static sked_status offer_decoded(sked_i_run *run, sked_i_memory_decoder *decoder
     sked_i_run_evaluated(run, 1);
     if (sked_i_memory_decoder_status(decoder) != SKED_OK)
         return sked_i_no_memory(err);
-    return fits && sked_i_latest_finish(&x->model.costs, s) <= run->problem->horizon
+    return fits && sked_i_costs_latest_finish(&x->model.costs, s) <= run->problem->horizon
                ? sked_i_run_offer(run, s, err)
                : SKED_OK;
 }

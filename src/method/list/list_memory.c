@@ -4,7 +4,7 @@
  * worse than those.
  */
 #include "engine/list/memory_sweep.h"
-#include "method/list/list.h"
+#include "method/list/list_method.h"
 
 enum { budgets = 10 };
 

@@ -41,8 +41,8 @@ static sked_status deliver(climber *c, sked_error *err)
     if (c->ims->table->failed)
         return sked_i_no_memory(err);
     sked_i_run_evaluated(c->run, 1);
-    sked_i_frame_note(c->loop, c->frame, c->run, c->frame->path);
-    return sked_i_loop_offer(c->loop, c->run, c->frame->ii, c->ims->start, c->ims->device, err);
+    sked_i_modulo_note_frame(c->loop, c->frame, c->run, c->frame->path);
+    return sked_i_modulo_offer(c->loop, c->run, c->frame->ii, c->ims->start, c->ims->device, err);
 }
 
 static sked_status offer_serial(climber *c, sked_error *err)
@@ -50,8 +50,9 @@ static sked_status offer_serial(climber *c, sked_error *err)
     if (!sked_i_loop_serial_fits(c->loop))
         return SKED_OK;
     sked_i_run_evaluated(c->run, 1);
-    return sked_i_loop_offer(c->loop, c->run, c->loop->p->ii > 0 ? (int64_t)c->loop->p->ii : c->loop->max_ii,
-                             c->loop->serial, NULL, err);
+    return sked_i_modulo_offer(c->loop, c->run,
+                               c->loop->p->ii > 0 ? (int64_t)c->loop->p->ii : c->loop->max_ii,
+                               c->loop->serial, NULL, err);
 }
 
 /* The interval is given (or none at all): more and more effort until the time is up. */
@@ -86,7 +87,7 @@ static sked_status offer_plain(climber *c, int64_t *ii, sked_error *err)
         return SKED_OK;
     sked_i_run_evaluated(c->run, 1);
     *ii = plain;
-    return sked_i_loop_offer(c->loop, c->run, plain, c->ims->start, c->ims->device, err);
+    return sked_i_modulo_offer(c->loop, c->run, plain, c->ims->start, c->ims->device, err);
 }
 
 /*
@@ -119,8 +120,8 @@ static sked_status run_upward(climber *c, sked_error *err)
     return st;
 }
 
-sked_status sked_i_loop_climb(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame, sked_i_ims *ims,
-                              const sked_i_climb_settings *set, sked_error *err)
+sked_status sked_i_modulo_climb(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
+                                sked_i_ims *ims, const sked_i_climb_settings *set, sked_error *err)
 {
     climber c = {.run = run, .loop = loop, .frame = frame, .ims = ims, .set = *set, .growth = 1};
     sked_i_rng_seed(&c.rng, run->options->seed, 0);

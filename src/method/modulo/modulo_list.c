@@ -27,10 +27,10 @@ static sked_status run_list(sked_i_run *run, sked_error *err)
         .tries = (int)run->setting[OPTION_TRIES],
         .compact = run->setting[OPTION_COMPACT] != 0,
     };
-    SKED_TRY(sked_i_loop_of_run(run, &loop, err));
+    SKED_TRY(sked_i_modulo_loop_of_run(run, &loop, err));
     SKED_TRY(sked_i_frame_create(loop, &frame, err));
     SKED_TRY(sked_i_ims_create(loop, &ims, err));
-    SKED_TRY(sked_i_loop_climb(run, loop, frame, ims, &set, err));
+    SKED_TRY(sked_i_modulo_climb(run, loop, frame, ims, &set, err));
 cleanup:
     sked_i_ims_destroy(ims);
     sked_i_frame_destroy(frame);

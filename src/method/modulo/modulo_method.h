@@ -6,14 +6,15 @@
 
 /* The problem in whole numbers, compiled once for all turns of the current method. UNSUPPORTED: real times.
  */
-SKED_MUST_CHECK sked_status sked_i_loop_of_run(sked_i_run *run, const sked_i_loop **out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_modulo_loop_of_run(sked_i_run *run, const sked_i_loop **out,
+                                                      sked_error *err);
 /* Offers starts (and devices, NULL: all on 0) at ii to the run. */
-SKED_MUST_CHECK sked_status sked_i_loop_offer(const sked_i_loop *loop, sked_i_run *run, int64_t ii,
-                                              const int64_t *start, const int32_t *device, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_modulo_offer(const sked_i_loop *loop, sked_i_run *run, int64_t ii,
+                                                const int64_t *start, const int32_t *device, sked_error *err);
 
 /* Tells the run that no schedule at the frame's II is shorter than bound, where its objective makes use of
  * it. */
-void sked_i_frame_note(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound);
+void sked_i_modulo_note_frame(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound);
 
 typedef struct sked_i_climb_settings {
     int priority;  /* SKED_I_BY_* of the first try */
@@ -25,7 +26,7 @@ typedef struct sked_i_climb_settings {
  * climb.c: offers the schedule of the least interval that takes all ops; at a given
  * interval, or without one, tries with growing budgets. Nothing is offered where nothing was found.
  */
-SKED_MUST_CHECK sked_status sked_i_loop_climb(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
-                                              sked_i_ims *ims, const sked_i_climb_settings *set,
-                                              sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_modulo_climb(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
+                                                sked_i_ims *ims, const sked_i_climb_settings *set,
+                                                sked_error *err);
 #endif

@@ -70,7 +70,7 @@ static void recall(searcher *s)
         return;
     const sked_schedule *best = sked_i_run_incumbent(s->run);
     s->ii = s->loop->pipelined ? (int64_t)best->ii : s->loop->max_ii;
-    s->length = (int64_t)sked_i_makespan(s->loop->g, best);
+    s->length = (int64_t)sked_i_schedule_makespan(s->loop->g, best);
     for (int32_t i = 0; i < s->loop->n; i++)
         s->hint[i] = (int64_t)best->start[i];
 }
@@ -83,7 +83,7 @@ static sked_status offer(searcher *s, sked_error *err)
         return sked_i_no_memory(err);
     sked_i_run_evaluated(s->run, 1);
     const sked_status st =
-        sked_i_loop_offer(s->loop, s->run, s->frame->ii, s->ims->start, s->ims->device, err);
+        sked_i_modulo_offer(s->loop, s->run, s->frame->ii, s->ims->start, s->ims->device, err);
     if (st == SKED_OK)
         recall(s);
     return st;
@@ -304,7 +304,7 @@ static sked_status settle(searcher *s, int64_t length, sked_i_verdict *verdict, 
     if (st == SKED_OK && *verdict == SKED_I_FOUND)
         st = offer(s, err);
     if (st == SKED_OK && *verdict == SKED_I_REFUTED)
-        sked_i_frame_note(s->loop, s->frame, s->run, length + 1);
+        sked_i_modulo_note_frame(s->loop, s->frame, s->run, length + 1);
     return st;
 }
 
@@ -529,7 +529,7 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
     st = sked_i_frame_length(s->loop, s->frame, &bound, err);
     if (st != SKED_OK)
         return st;
-    sked_i_frame_note(s->loop, s->frame, s->run, bound);
+    sked_i_modulo_note_frame(s->loop, s->frame, s->run, bound);
     for (s->effort = 1; st == SKED_OK && bound < s->length && !is_over(s); s->effort *= 1.5) {
         for (int next = 0; st == SKED_OK && next < n_lengths && bound < s->length && !is_over(s);)
             st = ask_lengths(s, ii, &next, &bound, err);
@@ -590,7 +590,7 @@ static sked_status search_all(searcher *s, sked_error *err)
         st = find_first(s, given, err);
     if (st == SKED_OK && given == 0) {
         const sked_i_climb_settings set = {SKED_I_BY_HEIGHT, 8, 4, true};
-        st = sked_i_loop_climb(s->run, s->loop, s->frame, s->ims, &set, err);
+        st = sked_i_modulo_climb(s->run, s->loop, s->frame, s->ims, &set, err);
         recall(s);
         if (st == SKED_OK)
             st = find_any(s, err);
@@ -651,7 +651,7 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
     const int wanted = run->options->threads, threads = wanted < most_threads ? wanted : most_threads;
     searcher s = {.threads = 1};
     const sked_i_loop *loop = NULL;
-    SKED_TRY(sked_i_loop_of_run(run, &loop, err));
+    SKED_TRY(sked_i_modulo_loop_of_run(run, &loop, err));
     SKED_TRY(open_searcher(&s, run, loop, 0, err));
     s.helpers = (sked_i_hands){.run = run,
                                .apart = true,

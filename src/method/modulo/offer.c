@@ -6,7 +6,7 @@ static void destroy_loop(void *state)
     sked_i_loop_destroy(state);
 }
 
-sked_status sked_i_loop_of_run(sked_i_run *run, const sked_i_loop **out, sked_error *err)
+sked_status sked_i_modulo_loop_of_run(sked_i_run *run, const sked_i_loop **out, sked_error *err)
 {
     sked_i_loop *loop = sked_i_run_state(run);
     sked_status st = SKED_OK;
@@ -21,8 +21,8 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_loop_offer(const sked_i_loop *loop, sked_i_run *run, int64_t ii, const int64_t *start,
-                              const int32_t *device, sked_error *err)
+sked_status sked_i_modulo_offer(const sked_i_loop *loop, sked_i_run *run, int64_t ii, const int64_t *start,
+                                const int32_t *device, sked_error *err)
 {
     sked_schedule *s = NULL;
     sked_status st = sked_schedule_create(loop->n, loop->devices, &s, err);
@@ -39,7 +39,7 @@ sked_status sked_i_loop_offer(const sked_i_loop *loop, sked_i_run *run, int64_t 
     return st;
 }
 
-void sked_i_frame_note(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound)
+void sked_i_modulo_note_frame(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound)
 {
     const sked_problem *p = run->problem;
     if (p->objective == SKED_OBJECTIVE_II && (double)f->ii == sked_i_run_bound(run))

@@ -22,8 +22,8 @@ static inline int32_t *sked_i_places_device(const void *solution, int32_t n)
 /* label: [devices] scratch. */
 static inline uint64_t sked_i_places_hash(const void *solution, int32_t n, int32_t devices, int32_t *label)
 {
-    return sked_i_hash_devices(n, sked_i_places_start(solution), sked_i_places_device(solution, n), devices,
-                               label);
+    return sked_i_schedule_hash_devices(n, sked_i_places_start(solution), sked_i_places_device(solution, n),
+                                        devices, label);
 }
 
 SKED_MUST_CHECK static inline sked_status sked_i_places_offer(sked_i_run *run, const void *solution,

@@ -42,7 +42,7 @@ static sked_status offer(sked_i_crew_worker *base, const void *start, sked_error
 
 static uint64_t hash(sked_i_crew_worker *base, const void *start)
 {
-    return sked_i_hash_steps(start, ((sked_i_search_worker *)base)->problem->n);
+    return sked_i_schedule_hash_steps(start, ((sked_i_search_worker *)base)->problem->n);
 }
 
 static void close_worker(sked_i_crew_worker *base)
@@ -178,9 +178,10 @@ static sked_status run_form(sked_i_run *run, sked_error *err)
 {
     if (sked_i_has_memory_limit(run->problem))
         return sked_i_search_memory_limits(run, err);
-    if (run->problem->graph->n_ops > small && sked_i_shop_fits(run->problem))
+    if (run->problem->graph->n_ops > small && sked_i_shop_model_fits(run->problem))
         return sked_i_disjunctive_search(run, err);
-    return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
+    return needs_devices(run->problem) ? sked_i_sequence_annealing_of_transfers(run, err)
+                                       : run_cumulative(run, err);
 }
 
 static sked_status run_search(sked_i_run *run, sked_error *err)

@@ -85,14 +85,14 @@ cleanup:
 /* The device that runs all ops, or as many as any can, in the least time. */
 static int32_t fastest_device(const sked_i_sequencing *l)
 {
-    const sked_i_unequal *u = l->unequal;
+    const sked_i_hetero *u = l->hetero;
     int32_t best = 0, most = -1;
     double least = INFINITY;
     for (int32_t d = 0; u != NULL && d < l->m; d++) {
         double sum = 0;
         int32_t able = 0;
         for (int32_t i = 0; i < l->n; i++) {
-            const double t = sked_i_unequal_time(u, i, d);
+            const double t = sked_i_hetero_time(u, i, d);
             able += t < INFINITY;
             sum += t < INFINITY ? t : 0;
         }
@@ -111,9 +111,9 @@ static int32_t only_device(const sked_i_sequencing *l, int32_t d, int32_t i)
     const int32_t *fix = l->problem->fix_device;
     if (fix != NULL && fix[i] >= 0)
         return fix[i];
-    if (l->unequal == NULL || sked_i_unequal_time(l->unequal, i, d) < INFINITY)
+    if (l->hetero == NULL || sked_i_hetero_time(l->hetero, i, d) < INFINITY)
         return d;
-    return l->unequal->able[l->unequal->able_ptr[i]];
+    return l->hetero->able[l->hetero->able_ptr[i]];
 }
 
 /* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
@@ -338,7 +338,7 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_transfer_search(sked_i_run *run, sked_error *err)
+sked_status sked_i_sequence_annealing_of_transfers(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
     sequences *x = sked_i_run_state(run);

@@ -9,5 +9,5 @@
  * sequence per thread). Offers its best, and with candidates the best different schedules it met. A given
  * start must have been validated and offered before.
  */
-SKED_MUST_CHECK sked_status sked_i_transfer_search(sked_i_run *run, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_sequence_annealing_of_transfers(sked_i_run *run, sked_error *err);
 #endif

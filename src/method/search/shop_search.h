@@ -14,8 +14,8 @@
 /*
  * Searches until sked_i_run_over or until options->iterations tabu steps per thread are done (0: no such
  * limit), and offers improvements. Starts from options->start and from the best offer so far where there
- * are any. The problem must fit (sked_i_shop_fits). One independent stream per thread; with an iteration
- * limit the result depends on seed and thread count only. Memory O(ops + edges) per thread.
+ * are any. The problem must fit (sked_i_shop_model_fits). One independent stream per thread; with an
+ * iteration limit the result depends on seed and thread count only. Memory O(ops + edges) per thread.
  */
 SKED_MUST_CHECK sked_status sked_i_disjunctive_search(sked_i_run *run, sked_error *err);
 #endif

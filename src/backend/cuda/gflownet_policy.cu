@@ -80,8 +80,8 @@ cleanup:
 static void place_model(once_device *d)
 {
     sked_i_gpu_cut_model(d);
-    d->state_turned = SKED_CUT(&d->fixed, float, 2 * ONCE_WIDE * ONCE_WIDE);
-    d->device_turned = SKED_CUT(&d->fixed, float, ONCE_WIDE *ONCE_WIDE);
+    d->state_turned = sked_i_cut<float>(&d->fixed, 2 * ONCE_WIDE * ONCE_WIDE);
+    d->device_turned = sked_i_cut<float>(&d->fixed, ONCE_WIDE * ONCE_WIDE);
 }
 
 /*
@@ -244,25 +244,25 @@ static void place_layer(sked_i_cuda_arena *a, const sked_i_gpu_shape *s, int64_t
                         once_layer *l)
 {
     const int64_t inner = (int64_t)HEADS * s->head;
-    l->in = SKED_CUT(a, float, rows * s->dim);
-    l->norm1 = SKED_CUT(a, float, rows * s->dim);
-    l->stat1 = SKED_CUT(a, float, rows * 2);
-    l->qkv = SKED_CUT(a, float, rows * 3 * inner);
-    l->mixed = SKED_CUT(a, float, rows *inner);
-    l->lse = SKED_CUT(a, float, rows *HEADS);
-    l->middle = SKED_CUT(a, float, rows * s->dim);
-    l->norm2 = SKED_CUT(a, float, rows * s->dim);
-    l->stat2 = SKED_CUT(a, float, rows * 2);
-    l->hidden = SKED_CUT(a, float, rows * s->mlp);
-    l->active = SKED_CUT(a, float, rows * s->mlp);
+    l->in = sked_i_cut<float>(a, rows * s->dim);
+    l->norm1 = sked_i_cut<float>(a, rows * s->dim);
+    l->stat1 = sked_i_cut<float>(a, rows * 2);
+    l->qkv = sked_i_cut<float>(a, rows * 3 * inner);
+    l->mixed = sked_i_cut<float>(a, rows * inner);
+    l->lse = sked_i_cut<float>(a, rows * HEADS);
+    l->middle = sked_i_cut<float>(a, rows * s->dim);
+    l->norm2 = sked_i_cut<float>(a, rows * s->dim);
+    l->stat2 = sked_i_cut<float>(a, rows * 2);
+    l->hidden = sked_i_cut<float>(a, rows * s->mlp);
+    l->active = sked_i_cut<float>(a, rows * s->mlp);
     if (!grad)
         return;
-    l->dout = SKED_CUT(a, float, rows * s->dim);
-    l->dfilmed = SKED_CUT(a, float, rows * s->mlp);
-    l->dnorm2 = SKED_CUT(a, float, rows * s->dim);
-    l->dmiddle = SKED_CUT(a, float, rows * s->dim);
-    l->dqkv = SKED_CUT(a, float, rows * 3 * inner);
-    l->dnorm1 = SKED_CUT(a, float, rows * s->dim);
+    l->dout = sked_i_cut<float>(a, rows * s->dim);
+    l->dfilmed = sked_i_cut<float>(a, rows * s->mlp);
+    l->dnorm2 = sked_i_cut<float>(a, rows * s->dim);
+    l->dmiddle = sked_i_cut<float>(a, rows * s->dim);
+    l->dqkv = sked_i_cut<float>(a, rows * 3 * inner);
+    l->dnorm1 = sked_i_cut<float>(a, rows * s->dim);
 }
 
 /* Without gradients all layers work in the same memory, but for the row that goes on. */
@@ -272,7 +272,7 @@ static void place_encoder(once_device *d, sked_i_cuda_arena *a)
     const int64_t rows = d->model.rows, inner = (int64_t)HEADS * s->head;
     const int64_t lessons = d->model.lessons, widest = s->mlp > s->width ? s->mlp : s->width;
     once_encoder *e = &d->encoder;
-    float *other = d->grad ? NULL : SKED_CUT(a, float, rows * s->dim);
+    float *other = d->grad ? NULL : sked_i_cut<float>(a, rows * s->dim);
     for (int k = 0; k < s->layers; k++) {
         if (k == 0 || d->grad)
             place_layer(a, s, rows, d->grad, &e->layer[k]);
@@ -281,18 +281,18 @@ static void place_encoder(once_device *d, sked_i_cuda_arena *a)
         if (!d->grad && k % 2 == 1)
             e->layer[k].in = other;
     }
-    e->last = SKED_CUT(a, float, rows * s->dim);
-    e->stat = SKED_CUT(a, float, rows * 2);
-    e->out = SKED_CUT(a, float, rows * s->dim);
+    e->last = sked_i_cut<float>(a, rows * s->dim);
+    e->stat = sked_i_cut<float>(a, rows * 2);
+    e->out = sked_i_cut<float>(a, rows * s->dim);
     if (!d->grad)
         return;
-    e->dplain = SKED_CUT(a, float, rows * s->width);
-    e->dwait = SKED_CUT(a, float, rows * s->context);
-    e->dlast = SKED_CUT(a, float, rows * s->context);
-    e->dembedding = SKED_CUT(a, float, rows * s->dim);
-    e->dinput = SKED_CUT(a, float, rows * s->dim);
-    e->dmixed = SKED_CUT(a, float, rows *inner);
-    e->dfilm = SKED_CUT(a, float, lessons *(s->layers + 1) * 2 * widest);
+    e->dplain = sked_i_cut<float>(a, rows * s->width);
+    e->dwait = sked_i_cut<float>(a, rows * s->context);
+    e->dlast = sked_i_cut<float>(a, rows * s->context);
+    e->dembedding = sked_i_cut<float>(a, rows * s->dim);
+    e->dinput = sked_i_cut<float>(a, rows * s->dim);
+    e->dmixed = sked_i_cut<float>(a, rows * inner);
+    e->dfilm = sked_i_cut<float>(a, lessons * (s->layers + 1) * 2 * widest);
     d->lessons = d->model.lessons;
     sked_i_gpu_cut_gradients(d, a);
     e->gradient = d->gradient;
@@ -303,20 +303,20 @@ static void place_rows(once_device *d, sked_i_cuda_arena *a)
     const sked_i_gpu_shape *s = &d->shape;
     once_model *m = &d->model;
     const int64_t lessons = m->lessons, rows = m->rows;
-    m->heat1 = SKED_CUT(a, float, lessons * s->temperature);
-    m->heat2 = SKED_CUT(a, float, lessons * s->temperature);
-    m->film = SKED_CUT(a, float, lessons * s->layers * 2 * s->mlp);
-    m->scale = SKED_CUT(a, float, lessons * s->width);
-    m->shift = SKED_CUT(a, float, lessons * s->width);
-    m->out = SKED_CUT(a, float, lessons * s->width);
-    m->direct = SKED_CUT(a, float, lessons *DIRECT);
-    m->empty = SKED_CUT(a, float, lessons * s->context);
-    m->empty_part = SKED_CUT(a, float, lessons * s->width);
-    m->first_sum = SKED_CUT(a, float, lessons * s->context);
-    m->plain = SKED_CUT(a, float, rows * s->width);
-    m->op = SKED_CUT(a, float, rows * s->width);
-    m->wait = SKED_CUT(a, float, rows * s->context);
-    m->last = SKED_CUT(a, float, rows * s->context);
+    m->heat1 = sked_i_cut<float>(a, lessons * s->temperature);
+    m->heat2 = sked_i_cut<float>(a, lessons * s->temperature);
+    m->film = sked_i_cut<float>(a, lessons * s->layers * 2 * s->mlp);
+    m->scale = sked_i_cut<float>(a, lessons * s->width);
+    m->shift = sked_i_cut<float>(a, lessons * s->width);
+    m->out = sked_i_cut<float>(a, lessons * s->width);
+    m->direct = sked_i_cut<float>(a, lessons * DIRECT);
+    m->empty = sked_i_cut<float>(a, lessons * s->context);
+    m->empty_part = sked_i_cut<float>(a, lessons * s->width);
+    m->first_sum = sked_i_cut<float>(a, lessons * s->context);
+    m->plain = sked_i_cut<float>(a, rows * s->width);
+    m->op = sked_i_cut<float>(a, rows * s->width);
+    m->wait = sked_i_cut<float>(a, rows * s->context);
+    m->last = sked_i_cut<float>(a, rows * s->context);
 }
 
 /* What the trajectories of a problem keep, and with gradients what they say. */
@@ -324,17 +324,17 @@ static void place_walks(once_device *d, sked_i_cuda_arena *a, once_lesson *l)
 {
     const int64_t w = ONCE_WIDE, c = ONCE_WIDE, n = l->n, count = l->count;
     const once_layout *layout = &d->model.layout;
-    l->global = SKED_CUT(a, char, count * layout->stride);
-    l->saved = d->saves ? SKED_CUT(a, char, count *(int64_t)layout->shared_bytes) : NULL;
+    l->global = sked_i_cut<char>(a, count * layout->stride);
+    l->saved = d->saves ? sked_i_cut<char>(a, count * (int64_t)layout->shared_bytes) : NULL;
     if (!d->grad)
         return;
-    l->turned = SKED_CUT(a, uint64_t, HEADS * n * l->words);
-    l->states = SKED_CUT(a, float, count *n *(2 * c + SKED_I_STATE_FEATURES));
-    l->dbases = SKED_CUT(a, float, count *n *w);
-    l->versions = SKED_CUT(a, float, count * 2 * n * c);
-    l->dversions = SKED_CUT(a, float, count * 2 * n * w);
-    l->small = SKED_CUT(a, float, count * d->model.at.small);
-    l->sums = SKED_CUT(a, float, n *(w + 2 * c) + d->model.at.total);
+    l->turned = sked_i_cut<uint64_t>(a, HEADS * n * l->words);
+    l->states = sked_i_cut<float>(a, count * n * (2 * c + SKED_I_STATE_FEATURES));
+    l->dbases = sked_i_cut<float>(a, count * n * w);
+    l->versions = sked_i_cut<float>(a, count * 2 * n * c);
+    l->dversions = sked_i_cut<float>(a, count * 2 * n * w);
+    l->small = sked_i_cut<float>(a, count * d->model.at.small);
+    l->sums = sked_i_cut<float>(a, n * (w + 2 * c) + d->model.at.total);
 }
 
 /* Rows that begin as zeros lie together. */
@@ -342,12 +342,12 @@ static void place_zeros(once_device *d, sked_i_cuda_arena *a)
 {
     const int64_t w = d->shape.width, c = d->shape.context;
     const size_t begin = a->used;
-    d->zero = SKED_CUT(a, char, 0);
+    d->zero = sked_i_cut<char>(a, 0);
     for (int32_t b = 0; b < d->model.lessons; b++) {
         once_lesson &l = d->lesson[b];
-        l.dop = SKED_CUT(a, float, (int64_t)l.count *l.n *w);
-        l.dwait = SKED_CUT(a, float, (int64_t)l.count *l.n *c);
-        l.dlast = SKED_CUT(a, float, (int64_t)l.count *l.n *c);
+        l.dop = sked_i_cut<float>(a, (int64_t)l.count * l.n * w);
+        l.dwait = sked_i_cut<float>(a, (int64_t)l.count * l.n * c);
+        l.dlast = sked_i_cut<float>(a, (int64_t)l.count * l.n * c);
     }
     d->zero_bytes = (int64_t)(a->used - begin);
 }
@@ -358,8 +358,8 @@ static void place_all(once_device *d, sked_i_cuda_arena *a)
     const int64_t walks = m->walks, lessons = m->lessons;
     results count = {};
     place_results(d, NULL, &count);
-    d->upload = SKED_CUT(a, char, d->upload_bytes);
-    place_results(d, SKED_CUT(a, char, count.bytes), &d->out);
+    d->upload = sked_i_cut<char>(a, d->upload_bytes);
+    place_results(d, sked_i_cut<char>(a, count.bytes), &d->out);
     m->log_forward = d->out.log_forward;
     m->log_backward = d->out.log_backward;
     m->makespan = d->out.makespan;
@@ -370,8 +370,8 @@ static void place_all(once_device *d, sked_i_cuda_arena *a)
         l.op = steps;
         l.device = steps + (int64_t)l.count * l.n;
         steps += 2 * (int64_t)l.count * l.n;
-        l.log_step = d->walks[b]->log_step ? SKED_CUT(a, double, (int64_t)l.count *l.n) : NULL;
-        l.credit = d->walks[b]->slope ? SKED_CUT(a, double, l.count) : NULL;
+        l.log_step = d->walks[b]->log_step ? sked_i_cut<double>(a, (int64_t)l.count * l.n) : NULL;
+        l.credit = d->walks[b]->slope ? sked_i_cut<double>(a, l.count) : NULL;
         place_walks(d, a, &l);
     }
     place_rows(d, a);
@@ -379,11 +379,11 @@ static void place_all(once_device *d, sked_i_cuda_arena *a)
     if (!d->grad)
         return;
     place_zeros(d, a);
-    m->slope = SKED_CUT(a, double, walks);
-    m->value = SKED_CUT(a, double, walks);
-    m->n_versions = SKED_CUT(a, int32_t, walks);
+    m->slope = sked_i_cut<double>(a, walks);
+    m->value = sked_i_cut<double>(a, walks);
+    m->n_versions = sked_i_cut<int32_t>(a, walks);
     d->norm = d->out.norm;
-    d->partial_sum = SKED_CUT(a, float, lessons *ONCE_SPLITS *(m->at.total - m->at.small));
+    d->partial_sum = sked_i_cut<float>(a, lessons * ONCE_SPLITS * (m->at.total - m->at.small));
 }
 
 /* Steps of a launch: a few milliseconds, whatever the number of trajectories. */

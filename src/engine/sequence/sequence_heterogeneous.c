@@ -10,15 +10,15 @@ static int32_t below(sked_i_moves *a, int32_t n)
 
 static bool can_run(const sked_i_moves *a, int32_t i, int32_t d)
 {
-    const sked_i_unequal *u = a->seq->form->unequal;
+    const sked_i_hetero *u = a->seq->form->hetero;
     const int32_t *fix = a->seq->form->problem->fix_device;
-    return sked_i_unequal_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
+    return sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
 }
 
 /* A device for op i: that of a neighbour in the graph, one of the faster ones, or any that can run it. */
 static int32_t pick_device(sked_i_moves *a, int32_t i)
 {
-    const sked_i_unequal *u = a->seq->form->unequal;
+    const sked_i_hetero *u = a->seq->form->hetero;
     const int32_t *able = u->able + u->able_ptr[i], count = (int32_t)(u->able_ptr[i + 1] - u->able_ptr[i]);
     const int32_t how = below(a, 4);
     if (how < 2) {
@@ -107,7 +107,7 @@ static void swap_devices(sked_i_moves *a, sked_i_sequence_move *move, int32_t i)
  */
 enum { order_share = 20, single_share = 45, gather_share = 65, cluster_share = 80, stretch_share = 90 };
 
-bool sked_i_moves_pick_unequal(sked_i_moves *a, sked_i_sequence_move *move)
+bool sked_i_moves_pick_hetero(sked_i_moves *a, sked_i_sequence_move *move)
 {
     const int32_t i = sked_i_moves_op(a), own = a->seq->device[i], kind = below(a, 100);
     sked_i_moves_begin(a, move, i);

@@ -1,5 +1,5 @@
 /* Candidates without repeats, ranked. */
-#include "engine/candidates/candidates.h"
+#include "engine/stages/stages.h"
 
 #include "base/memory.h"
 #include "base/sort.h"
@@ -9,23 +9,23 @@
 
 /* An order of a list: the keys change, the values are places in it. */
 typedef struct ranking {
-    sked_i_candidate *list;
+    sked_i_stages_candidate *list;
     sked_i_keyed *order, *spare; /* [count] */
     int32_t count;
 } ranking;
 
-static double makespan_of(const sked_i_candidate *c)
+static double makespan_of(const sked_i_stages_candidate *c)
 {
     return c->makespan;
 }
 
-static double delayed_of(const sked_i_candidate *c)
+static double delayed_of(const sked_i_stages_candidate *c)
 {
     return c->delayed;
 }
 
 /* Stable, from place `first` on. */
-static void sort_by(ranking *r, double (*key)(const sked_i_candidate *c), int32_t first)
+static void sort_by(ranking *r, double (*key)(const sked_i_stages_candidate *c), int32_t first)
 {
     for (int32_t k = first; k < r->count; k++)
         r->order[k].key = sked_i_sort_key(key(&r->list[r->order[k].value]));
@@ -52,7 +52,8 @@ static void drop_repeats(ranking *r, bool interchangeable, int32_t *label)
     int32_t kept = 0;
     for (int32_t k = 0; k < r->count; k++) {
         const sked_schedule *s = r->list[k].schedule;
-        r->order[k] = (sked_i_keyed){sked_i_hash_devices(s->ops, s->start, s->device, s->devices, label), k};
+        r->order[k] =
+            (sked_i_keyed){sked_i_schedule_hash_devices(s->ops, s->start, s->device, s->devices, label), k};
     }
     sked_i_sort_keyed(r->order, r->spare, r->count);
     for (int32_t k = 0; k < r->count; k++) {
@@ -70,7 +71,7 @@ static void drop_repeats(ranking *r, bool interchangeable, int32_t *label)
 }
 
 /* Puts the list into its order and destroys what is not in it. next: [count of the list] */
-static void apply(const ranking *r, sked_i_candidate *next, int32_t *count)
+static void apply(const ranking *r, sked_i_stages_candidate *next, int32_t *count)
 {
     for (int32_t k = 0; k < r->count; k++) {
         next[k] = r->list[r->order[k].value];
@@ -82,11 +83,11 @@ static void apply(const ranking *r, sked_i_candidate *next, int32_t *count)
     *count = r->count;
 }
 
-static sked_status rank(const sked_problem *p, sked_i_candidate *list, int32_t *count, sked_error *err)
+static sked_status rank(const sked_problem *p, sked_i_stages_candidate *list, int32_t *count, sked_error *err)
 {
     sked_status st = SKED_OK;
     ranking r = {.list = list, .count = *count};
-    sked_i_candidate *next = NULL;
+    sked_i_stages_candidate *next = NULL;
     int32_t *label = NULL;
     SKED_NEW(r.order, *count);
     SKED_NEW(r.spare, *count);
@@ -103,14 +104,14 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_candidates_pass(const sked_problem *p, const sked_i_stages *how, sked_i_candidate *list,
-                                   int32_t *count, sked_error *err)
+sked_status sked_i_stages_pass(const sked_problem *p, const sked_i_stages *how, sked_i_stages_candidate *list,
+                               int32_t *count, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_TRY(rank(p, list, count, err));
     if (how->improve <= 0 && !how->local)
         return SKED_OK;
-    SKED_TRY(sked_i_candidates_improve(p, how, list, *count, err));
+    SKED_TRY(sked_i_stages_improve(p, how, list, *count, err));
     SKED_TRY(rank(p, list, count, err)); /* different ones may have become the same */
 cleanup:
     return st;

@@ -1,4 +1,4 @@
-#include "method/result_pool.h"
+#include "method/incumbents.h"
 
 #include "base/memory.h"
 #include "schedule/equal.h"
@@ -7,26 +7,26 @@
 #include <assert.h>
 #include <string.h>
 
-sked_status sked_i_result_pool_open(sked_i_result_pool *pool, const sked_problem *p, int32_t capacity,
-                                    sked_error *err)
+sked_status sked_i_incumbents_open(sked_i_incumbents *pool, const sked_problem *p, int32_t capacity,
+                                   sked_error *err)
 {
     sked_status st = SKED_OK;
     assert(capacity >= 1);
-    *pool = (sked_i_result_pool){.capacity = capacity, .interchangeable = p->machine == NULL};
+    *pool = (sked_i_incumbents){.capacity = capacity, .interchangeable = p->machine == NULL};
     SKED_NEW(pool->entry, capacity);
 cleanup:
     return st;
 }
 
-void sked_i_result_pool_close(sked_i_result_pool *pool)
+void sked_i_incumbents_close(sked_i_incumbents *pool)
 {
     for (int32_t k = 0; k < pool->count; k++)
         sked_schedule_destroy(pool->entry[k].schedule);
     free(pool->entry);
-    *pool = (sked_i_result_pool){0};
+    *pool = (sked_i_incumbents){0};
 }
 
-static bool already_there(const sked_i_result_pool *pool, int32_t place, const sked_schedule *s,
+static bool already_there(const sked_i_incumbents *pool, int32_t place, const sked_schedule *s,
                           sked_i_result_rank rank)
 {
     for (int32_t j = place - 1; j >= 0 && !sked_i_result_rank_precedes(pool->entry[j].rank, rank); j--)
@@ -35,8 +35,8 @@ static bool already_there(const sked_i_result_pool *pool, int32_t place, const s
     return false;
 }
 
-sked_status sked_i_result_pool_insert(sked_i_result_pool *pool, const sked_schedule *s,
-                                      sked_i_result_rank rank, const char *maker, bool *kept, sked_error *err)
+sked_status sked_i_incumbents_insert(sked_i_incumbents *pool, const sked_schedule *s, sked_i_result_rank rank,
+                                     const char *maker, bool *kept, sked_error *err)
 {
     int32_t place = pool->count;
     *kept = false;
@@ -52,16 +52,16 @@ sked_status sked_i_result_pool_insert(sked_i_result_pool *pool, const sked_sched
         sked_schedule_destroy(pool->entry[--pool->count].schedule);
     memmove(pool->entry + place + 1, pool->entry + place,
             (size_t)(pool->count - place) * sizeof *pool->entry);
-    pool->entry[place] = (sked_i_result_pool_entry){copy, rank, maker};
+    pool->entry[place] = (sked_i_incumbent){copy, rank, maker};
     pool->count++;
     *kept = true;
     assert(place == 0 || !sked_i_result_rank_precedes(rank, pool->entry[place - 1].rank));
     return SKED_OK;
 }
 
-sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p, const sked_i_costs *c,
-                                      int32_t top, double min_distance, sked_schedule **chosen,
-                                      int32_t *count, sked_error *err)
+sked_status sked_i_incumbents_choose(sked_i_incumbents *pool, const sked_problem *p, const sked_i_costs *c,
+                                     int32_t top, double min_distance, sked_schedule **chosen, int32_t *count,
+                                     sked_error *err)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < pool->count && n < top; i++) {

@@ -1,5 +1,5 @@
 /* Candidates improved one by one: justification, then a climb by moves of one op, then devices. */
-#include "engine/candidates/candidates.h"
+#include "engine/stages/stages.h"
 
 #include "base/arena.h"
 #include "base/memory.h"
@@ -23,7 +23,7 @@ typedef struct job {
     const sked_problem *problem;
     const sked_i_stages *how;
     sked_i_cumulative *core; /* NULL: nothing is improved */
-    sked_i_candidate *list;
+    sked_i_stages_candidate *list;
     int32_t count;
     int32_t goal; /* nothing is shorter */
 } job;
@@ -105,7 +105,7 @@ static int32_t climb(improver *x, const sked_schedule *s, sked_i_rng *r)
 static sked_status climb_from(improver *x, int32_t k, sked_error *err)
 {
     const job *j = x->job;
-    sked_i_candidate *c = &j->list[k];
+    sked_i_stages_candidate *c = &j->list[k];
     sked_schedule *better = NULL;
     sked_i_rng r;
     sked_i_rng_seed(&r, j->how->seed, (uint64_t)k);
@@ -114,7 +114,7 @@ static sked_status climb_from(improver *x, int32_t k, sked_error *err)
     const sked_status st = sked_i_cumulative_schedule(j->core, x->start, &better, err);
     if (st != SKED_OK)
         return st;
-    const double makespan = sked_i_makespan(j->problem->graph, better);
+    const double makespan = sked_i_schedule_makespan(j->problem->graph, better);
     if (makespan <= c->makespan) {
         memcpy(c->schedule->start, better->start, (size_t)better->ops * sizeof *better->start);
         memcpy(c->schedule->device, better->device, (size_t)better->ops * sizeof *better->device);
@@ -127,7 +127,7 @@ static sked_status climb_from(improver *x, int32_t k, sked_error *err)
 static sked_status improve_one(improver *x, int32_t k, sked_error *err)
 {
     const job *j = x->job;
-    sked_i_candidate *c = &j->list[k];
+    sked_i_stages_candidate *c = &j->list[k];
     sked_status st = SKED_OK;
     c->delayed = j->how->local ? INFINITY : 0;
     if (sked_i_limit_reached(j->how->limit))
@@ -162,8 +162,8 @@ static int32_t goal_of(const sked_i_cumulative *c, int32_t devices)
     return area > c->forward.longest ? (int32_t)area : c->forward.longest;
 }
 
-sked_status sked_i_candidates_improve(const sked_problem *p, const sked_i_stages *how, sked_i_candidate *list,
-                                      int32_t count, sked_error *err)
+sked_status sked_i_stages_improve(const sked_problem *p, const sked_i_stages *how,
+                                  sked_i_stages_candidate *list, int32_t count, sked_error *err)
 {
     sked_status st = SKED_OK;
     job j = {.problem = p, .how = how, .list = list, .count = count};

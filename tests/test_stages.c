@@ -1,7 +1,7 @@
 /* The stages that candidates pass: repeats, order, devices, limits. */
 #include "test.h"
 
-#include "engine/candidates/candidates.h"
+#include "engine/stages/stages.h"
 #include "schedule/schedule.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static sked_graph *two_chains(sked_problem *p)
 }
 
 /* The second ops start at 100 + late. */
-static sked_i_candidate make(const sked_graph *g, const int32_t *device, double late, int32_t origin)
+static sked_i_stages_candidate make(const sked_graph *g, const int32_t *device, double late, int32_t origin)
 {
     sked_schedule *s = NULL;
     OK(sked_schedule_create(OPS, MANY, &s, err));
@@ -38,7 +38,8 @@ static sked_i_candidate make(const sked_graph *g, const int32_t *device, double 
         s->start[i] = i < 2 ? 0 : 100 + late;
         s->device[i] = device[i];
     }
-    return (sked_i_candidate){.schedule = s, .makespan = sked_i_makespan(g, s), .origin = origin};
+    return (sked_i_stages_candidate){
+        .schedule = s, .makespan = sked_i_schedule_makespan(g, s), .origin = origin};
 }
 
 static const int32_t crossed[] = {0, 1, 1, 0}, renamed[] = {9, 4, 4, 9}, straight[] = {7, 3, 7, 3},
@@ -49,14 +50,15 @@ static sked_i_stages stages_of(const sked_i_limit *limit)
     return (sked_i_stages){.threads = 2, .limit = limit};
 }
 
-static void check_origins(const sked_i_candidate *list, int32_t count, const int32_t *want, int32_t wanted)
+static void check_origins(const sked_i_stages_candidate *list, int32_t count, const int32_t *want,
+                          int32_t wanted)
 {
     assert_int_equal(count, wanted);
     for (int32_t k = 0; k < count; k++)
         assert_int_equal(list[k].origin, want[k]);
 }
 
-static void clear(sked_i_candidate *list, int32_t count)
+static void clear(sked_i_stages_candidate *list, int32_t count)
 {
     for (int32_t k = 0; k < count; k++)
         sked_schedule_destroy(list[k].schedule);
@@ -70,10 +72,10 @@ static void repeats_go(void **state)
     sked_graph *g = two_chains(&p);
     const sked_i_limit limit = {.deadline = INFINITY};
     const sked_i_stages how = stages_of(&limit);
-    sked_i_candidate list[] = {make(g, crossed, 5, 0), make(g, straight, 0, 1), make(g, renamed, 5, 2),
-                               make(g, apart, 0, 3), make(g, apart, 0, 4)};
+    sked_i_stages_candidate list[] = {make(g, crossed, 5, 0), make(g, straight, 0, 1), make(g, renamed, 5, 2),
+                                      make(g, apart, 0, 3), make(g, apart, 0, 4)};
     int32_t count = 5;
-    OK(sked_i_candidates_pass(&p, &how, list, &count, err));
+    OK(sked_i_stages_pass(&p, &how, list, &count, err));
     check_origins(list, count, (const int32_t[]){1, 3, 0}, 3);
     assert_int_equal(list[2].schedule->device[0], crossed[0]); /* no stage: devices stay */
     clear(list, count);
@@ -89,10 +91,10 @@ static void devices_come_together(void **state)
     sked_graph *g = two_chains(&p);
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_i_stages how = stages_of(&limit);
-    sked_i_candidate list[] = {make(g, apart, 0, 0), make(g, renamed, 0, 1), make(g, straight, 7, 2)};
+    sked_i_stages_candidate list[] = {make(g, apart, 0, 0), make(g, renamed, 0, 1), make(g, straight, 7, 2)};
     int32_t count = 3;
     how.local = true;
-    OK(sked_i_candidates_pass(&p, &how, list, &count, err));
+    OK(sked_i_stages_pass(&p, &how, list, &count, err));
     check_origins(list, count, (const int32_t[]){0, 2}, 2);
     for (int32_t k = 0; k < count; k++) {
         const int32_t *device = list[k].schedule->device;
@@ -104,7 +106,7 @@ static void devices_come_together(void **state)
 }
 
 /* Candidates of list scheduling with random priorities, as the stages take them. */
-static int32_t list_at_random(const sked_problem *p, sked_i_candidate *list, int32_t most)
+static int32_t list_at_random(const sked_problem *p, sked_i_stages_candidate *list, int32_t most)
 {
     static const char *const setting = "priority=random";
     sked_run_options run;
@@ -116,9 +118,10 @@ static int32_t list_at_random(const sked_problem *p, sked_i_candidate *list, int
     OK(sked_method_run("list", p, &run, &r, err));
     const int32_t count = r.count;
     for (int32_t k = 0; k < count; k++) /* worst first: the stages put them right */
-        list[k] = (sked_i_candidate){.schedule = r.schedule[count - 1 - k],
-                                     .makespan = sked_i_makespan(p->graph, r.schedule[count - 1 - k]),
-                                     .origin = count - 1 - k};
+        list[k] = (sked_i_stages_candidate){.schedule = r.schedule[count - 1 - k],
+                                            .makespan =
+                                                sked_i_schedule_makespan(p->graph, r.schedule[count - 1 - k]),
+                                            .origin = count - 1 - k};
     r.count = 0; /* the list has them */
     sked_result_clear(&r);
     return count;
@@ -134,7 +137,7 @@ static sked_graph *layered(sked_problem *p)
     return g;
 }
 
-static int step_of(const sked_i_candidate *list, int32_t k)
+static int step_of(const sked_i_stages_candidate *list, int32_t k)
 {
     return (int)floor(100 * (list[k].makespan / list[0].makespan - 1));
 }
@@ -148,14 +151,14 @@ static void steps_are_ranked_by_transfers(void **state)
     sked_graph *g = layered(&p);
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_i_stages how = stages_of(&limit);
-    sked_i_candidate list[MOST];
+    sked_i_stages_candidate list[MOST];
     int32_t count = list_at_random(&p, list, MOST);
     int longer_first = 0;
     how.local = true;
-    OK(sked_i_candidates_pass(&p, &how, list, &count, err));
+    OK(sked_i_stages_pass(&p, &how, list, &count, err));
     for (int32_t k = 0; k < count; k++) {
         OK(sked_schedule_validate(&p, list[k].schedule, err));
-        assert_true(list[k].makespan == sked_i_makespan(g, list[k].schedule));
+        assert_true(list[k].makespan == sked_i_schedule_makespan(g, list[k].schedule));
         assert_true(list[k].makespan >= list[0].makespan && list[k].delayed > list[k].makespan);
         if (k < 2)
             continue;
@@ -180,12 +183,12 @@ static void limits_leave_the_rest(void **state)
     volatile sig_atomic_t stop = 1;
     const sked_i_limit limit = {.deadline = INFINITY, .stop = &stop};
     sked_i_stages how = stages_of(&limit);
-    sked_i_candidate list[MOST];
+    sked_i_stages_candidate list[MOST];
     int32_t count = list_at_random(&p, list, MOST);
     const int32_t all = count;
     how.local = true;
     how.improve = 5;
-    OK(sked_i_candidates_pass(&p, &how, list, &count, err));
+    OK(sked_i_stages_pass(&p, &how, list, &count, err));
     assert_int_equal(count, all);
     for (int32_t k = 0; k < count; k++) {
         assert_true(isinf(list[k].delayed));
@@ -204,14 +207,14 @@ static void improvement_alone(void **state)
     sked_graph *g = layered(&p);
     const sked_i_limit limit = {.deadline = INFINITY};
     sked_i_stages how = stages_of(&limit);
-    sked_i_candidate list[MOST];
+    sked_i_stages_candidate list[MOST];
     double before[MOST];
     int32_t count = list_at_random(&p, list, MOST);
     int shorter = 0;
     for (int32_t k = 0; k < count; k++)
         before[list[k].origin] = list[k].makespan;
     how.improve = 4;
-    OK(sked_i_candidates_pass(&p, &how, list, &count, err));
+    OK(sked_i_stages_pass(&p, &how, list, &count, err));
     for (int32_t k = 0; k < count; k++) {
         OK(sked_schedule_validate(&p, list[k].schedule, err));
         assert_true(list[k].delayed == 0 && list[k].makespan <= before[list[k].origin]);

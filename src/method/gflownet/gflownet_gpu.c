@@ -1,11 +1,11 @@
-#include "method/gflownet/gpu.h"
+#include "method/gflownet/gflownet_gpu.h"
 
 #include "backend/backend.h"
 #include "graph/graph.h"
 
 #include <string.h>
 
-sked_status sked_i_gpu_check(const sked_i_layout *layout, sked_error *err)
+sked_status sked_i_gflownet_gpu_check(const sked_i_layout *layout, sked_error *err)
 {
     const sked_i_sizes *s = &layout->sizes;
     const bool once = s->policy == SKED_I_POLICY_ENCODE_ONCE;
@@ -29,7 +29,7 @@ sked_status sked_i_gpu_check(const sked_i_layout *layout, sked_error *err)
         SKED_I_GPU_DIM, SKED_I_GPU_HEAD, SKED_I_GPU_MLP, SKED_I_GPU_WIDTH);
 }
 
-void sked_i_gpu_shape_of(const sked_i_layout *layout, sked_i_gpu_shape *out)
+void sked_i_gflownet_gpu_shape_of(const sked_i_layout *layout, sked_i_gpu_shape *out)
 {
     const sked_i_sizes *s = &layout->sizes;
     *out = (sked_i_gpu_shape){.learned = s->backward == SKED_I_BACKWARD_LEARNED,
@@ -44,8 +44,8 @@ void sked_i_gpu_shape_of(const sked_i_layout *layout, sked_i_gpu_shape *out)
     memcpy(out->layer, layout->layer, sizeof out->layer);
 }
 
-sked_status sked_i_gpu_problem_of(const sked_i_instance *x, const sked_i_layout *layout, double temperature,
-                                  sked_i_gpu_problem *out, sked_error *err)
+sked_status sked_i_gflownet_gpu_problem_of(const sked_i_instance *x, const sked_i_layout *layout,
+                                           double temperature, sked_i_gpu_problem *out, sked_error *err)
 {
     const sked_graph *g = x->graph;
     if (layout->sizes.policy == SKED_I_POLICY_STEPWISE) {
@@ -55,7 +55,7 @@ sked_status sked_i_gpu_problem_of(const sked_i_instance *x, const sked_i_layout 
     }
     *out = (sked_i_gpu_problem){.n = x->n,
                                 .devices = x->devices,
-                                .groups = x->groups,
+                                .kinds = x->kinds,
                                 .columns = x->columns,
                                 .edges = g->n_edges,
                                 .transfers = x->transfers,
@@ -64,10 +64,10 @@ sked_status sked_i_gpu_problem_of(const sked_i_instance *x, const sked_i_layout 
                                 .unit = x->unit,
                                 .temperature = temperature,
                                 .sharpness = sked_i_instance_sharpness(x, temperature),
-                                .group_size = x->platform.size,
-                                .group_first = x->group_first,
+                                .kind_size = x->platform.size,
+                                .kind_first = x->kind_first,
                                 .quickest = x->quickest,
-                                .group_of = x->group_of,
+                                .kind_of = x->kind_of,
                                 .pace = x->pace,
                                 .latency = x->platform.latency,
                                 .per_byte = x->platform.per_byte,
@@ -100,8 +100,8 @@ sked_status sked_i_gpu_model_open(const sked_i_backend *backend, const sked_samp
     sked_i_gpu_model *m = NULL;
     const sked_i_gpu_policy *p =
         model->layout.sizes.policy == SKED_I_POLICY_ENCODE_ONCE ? backend->once : backend->stepwise;
-    SKED_TRY(sked_i_gpu_check(&model->layout, err));
-    sked_i_gpu_shape_of(&model->layout, &shape);
+    SKED_TRY(sked_i_gflownet_gpu_check(&model->layout, err));
+    sked_i_gflownet_gpu_shape_of(&model->layout, &shape);
     SKED_TRY(p->create(&shape, &m, err));
     SKED_TRY(
         p->put(m, model->parameter, moments ? model->moment1 : NULL, moments ? model->moment2 : NULL, err));

@@ -2,17 +2,17 @@
  * The stages that candidate schedules pass before some of them are kept, the same whichever method made them:
  * improve, reassign devices, drop repeats, rank.
  */
-#ifndef SKED_ENGINE_CANDIDATES_CANDIDATES_H
-#define SKED_ENGINE_CANDIDATES_CANDIDATES_H
+#ifndef SKED_ENGINE_STAGES_STAGES_H
+#define SKED_ENGINE_STAGES_STAGES_H
 #include "base/clock.h"
 #include "schedule/schedule.h"
 
-typedef struct sked_i_candidate {
+typedef struct sked_i_stages_candidate {
     sked_schedule *schedule; /* owned by the list it stands in */
     double makespan;
     double delayed; /* sked_i_schedule_localise says it; 0: nothing did, INFINITY: the limit came first */
     int32_t origin; /* for the caller: the stages leave it */
-} sked_i_candidate;
+} sked_i_stages_candidate;
 
 typedef struct sked_i_stages {
     int64_t improve; /* rounds of local search on each; 0: none */
@@ -35,8 +35,9 @@ typedef struct sked_i_stages {
  * A schedule never gets longer. What becomes of it depends on its place by makespan and the seed, not on the
  * threads. O(count * (rounds * decode + ops + edges)).
  */
-SKED_MUST_CHECK sked_status sked_i_candidates_pass(const sked_problem *p, const sked_i_stages *how,
-                                                   sked_i_candidate *list, int32_t *count, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_stages_pass(const sked_problem *p, const sked_i_stages *how,
+                                               sked_i_stages_candidate *list, int32_t *count,
+                                               sked_error *err);
 
 /*
  * The first two stages alone (improve.c), on each of list[count]. improve: justification to the right and to
@@ -44,6 +45,7 @@ SKED_MUST_CHECK sked_status sked_i_candidates_pass(const sked_problem *p, const 
  * schedule. It takes equal devices without transfer cost, pools, fixed ops, loops and memory limits that can
  * bind, and leaves schedules of other problems as they are; local: sked_i_schedule_localise.
  */
-SKED_MUST_CHECK sked_status sked_i_candidates_improve(const sked_problem *p, const sked_i_stages *how,
-                                                      sked_i_candidate *list, int32_t count, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_stages_improve(const sked_problem *p, const sked_i_stages *how,
+                                                  sked_i_stages_candidate *list, int32_t count,
+                                                  sked_error *err);
 #endif

@@ -198,8 +198,8 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_machine_add_alike(sked_machine_builder *b, const char *type, const char *separator,
-                                     int64_t count, double speed, double memory, sked_error *err)
+sked_status sked_i_read_alike_devices(sked_machine_builder *b, const char *type, const char *separator,
+                                      int64_t count, double speed, double memory, sked_error *err)
 {
     enum { most = 65536 };
     sked_i_buffer name = {0};
@@ -319,7 +319,7 @@ static void write_durations(const sked_machine *m, sked_i_buffer *out)
         sked_i_buffer_text(out, open ? "}\n}" : "\n}");
 }
 
-void sked_i_machine_format(const sked_machine *m, sked_i_buffer *out)
+void sked_i_format_of_machines(const sked_machine *m, sked_i_buffer *out)
 {
     double latency, bandwidth;
     sked_i_buffer_format(out, "{\"format\":\"%s\"", format_id);
@@ -349,7 +349,7 @@ void sked_i_machine_format(const sked_machine *m, sked_i_buffer *out)
 sked_status sked_machine_write(const sked_machine *m, const char *path, sked_error *err)
 {
     sked_i_buffer text = {0};
-    sked_i_machine_format(m, &text);
+    sked_i_format_of_machines(m, &text);
     const sked_status st =
         text.failed ? sked_i_no_memory(err) : sked_i_file_write(path, text.data, text.size, err);
     sked_i_buffer_free(&text);

@@ -41,7 +41,7 @@ static bool barred(const sked_graph *g, int32_t op, const sked_machine *m, int32
            (type != NULL && isinf(sked_graph_duration_on(g, op, type)));
 }
 
-double sked_i_profile_time(const sked_machine *m, const sked_graph *g, int32_t op, int32_t device)
+double sked_i_machine_profile_time(const sked_machine *m, const sked_graph *g, int32_t op, int32_t device)
 {
     const sked_i_machine_durations *x = &m->durations;
     char number[16];

@@ -2,7 +2,7 @@
  * The loop. In each round members make schedules for guesses of the machine, the schedule that promises most
  * is measured, and the guesses learn from it.
  */
-#include "robust/loop.h"
+#include "robust/robust_loop.h"
 
 #include "backend/backend.h"
 #include "base/explog.h"
@@ -38,7 +38,7 @@ static double seconds_left(const sked_i_rounds *l)
 
 static double incumbent_time(const sked_i_rounds *l)
 {
-    const sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
+    const sked_i_candidate *best = sked_i_candidates_best(&l->candidates);
     return best == NULL ? INFINITY : best->estimate;
 }
 
@@ -67,8 +67,7 @@ static void tell_progress(const sked_i_rounds *l, const char *phase)
 
 /* Writes the measurement down. A record that cannot be written is given up with a warning: the run goes on.
  */
-static void write_down(sked_i_rounds *l, const sked_i_pool_entry *e, const sked_measurement *said,
-                       double time)
+static void write_down(sked_i_rounds *l, const sked_i_candidate *e, const sked_measurement *said, double time)
 {
     sked_i_buffer text = {0};
     sked_error why = {0};
@@ -84,13 +83,13 @@ static void write_down(sked_i_rounds *l, const sked_i_pool_entry *e, const sked_
 }
 
 /* The trial and what it says of its schedule. time NAN: none, and l->failure says why. */
-static sked_status note(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measurement *said, double time,
+static sked_status note(sked_i_rounds *l, sked_i_candidate *e, const sked_measurement *said, double time,
                         bool resumed, sked_error *err)
 {
     double mean, deviation;
     if (!SKED_GROW(l->trial, l->trials_cap, l->trials + 1))
         return sked_i_no_memory(err);
-    sked_i_pool_expect(e, &l->belief, &mean, &deviation);
+    sked_i_candidates_expect(e, &l->belief, &mean, &deviation);
     sked_i_trial *t = &l->trial[l->trials++];
     *t = (sked_i_trial){.entry = e,
                         .time = time,
@@ -101,7 +100,7 @@ static sked_status note(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measu
     e->measured++;
     l->failures += isnan(time);
     if (!isnan(time)) {
-        const double before = sked_i_pool_time(e);
+        const double before = sked_i_candidates_time(e);
         if (said->deviation > 0)
             l->noisy = 1;
         else if (e->times > 0 && l->noisy != 1)
@@ -109,9 +108,9 @@ static sked_status note(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measu
         e->times++;
         e->sum += time;
     }
-    sked_i_loop_weigh(l);
-    const sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
-    const double least = best == NULL ? NAN : sked_i_pool_time(best);
+    sked_i_rounds_weigh(l);
+    const sked_i_candidate *best = sked_i_candidates_best(&l->candidates);
+    const double least = best == NULL ? NAN : sked_i_candidates_time(best);
     t->best = least > 0 || isnan(least) ? sked_target_work(l->run->target) / least : 1;
     if (!resumed)
         write_down(l, e, said, time);
@@ -119,7 +118,7 @@ static sked_status note(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measu
 }
 
 /* A trace says what the time says, and more: where the graph knows its sizes the time adds nothing. */
-static sked_status learn(sked_i_rounds *l, const sked_i_pool_entry *e, const sked_measurement *said,
+static sked_status learn(sked_i_rounds *l, const sked_i_candidate *e, const sked_measurement *said,
                          sked_error *err)
 {
     const double relative = said->deviation / said->time;
@@ -135,12 +134,12 @@ static sked_status learn(sked_i_rounds *l, const sked_i_pool_entry *e, const ske
 }
 
 /* Is the time one that no guess explains? */
-static bool absurd(const sked_i_rounds *l, const sked_i_pool_entry *e, double time)
+static bool absurd(const sked_i_rounds *l, const sked_i_candidate *e, double time)
 {
     double mean, deviation;
     if (l->belief.n_data + l->belief.trace.runs < 2 || !(time > 0))
         return false;
-    sked_i_pool_expect(e, &l->belief, &mean, &deviation);
+    sked_i_candidates_expect(e, &l->belief, &mean, &deviation);
     const double far = fabs(sked_i_log(time) - mean);
     return far > absurd_deviations * deviation && far > sked_i_log(absurd_factor);
 }
@@ -177,7 +176,7 @@ static double judge_answer(sked_i_rounds *l, const sked_i_order *o)
     return NAN;
 }
 
-static sked_i_order order_of(const sked_i_pool_entry *e)
+static sked_i_order order_of(const sked_i_candidate *e)
 {
     return (sked_i_order){.schedule = e->schedule, .said = {.size = sizeof(sked_measurement)}};
 }
@@ -191,7 +190,7 @@ static bool alike(double a, double b)
  * A time that no guess explains is measured again. If the two agree, the machine is like that; if not, the
  * first was a mishap and counts as a failure.
  */
-static sked_status doubt(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measurement *first,
+static sked_status doubt(sked_i_rounds *l, sked_i_candidate *e, const sked_measurement *first,
                          sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -218,16 +217,16 @@ static sked_status update(sked_i_rounds *l, sked_error *err)
     const double begin = sked_clock();
     sked_status st = sked_i_belief_update(&l->belief, &l->limit, err);
     if (st == SKED_OK)
-        st = sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err);
+        st = sked_i_candidates_predict(&l->candidates, &l->belief, &l->limit, err);
     l->stale = l->stale && st != SKED_OK;
     if (st == SKED_OK)
-        sked_i_loop_weigh(l);
+        sked_i_rounds_weigh(l);
     l->learning = sked_clock() - begin;
     return st;
 }
 
 /* What one of a round's measurements says; `behind` more of them follow. */
-static sked_status take_answer(sked_i_rounds *l, sked_i_pool_entry *e, const sked_i_order *o, int behind,
+static sked_status take_answer(sked_i_rounds *l, sked_i_candidate *e, const sked_i_order *o, int behind,
                                sked_error *err)
 {
     const double time = judge_answer(l, o);
@@ -238,7 +237,7 @@ static sked_status take_answer(sked_i_rounds *l, sked_i_pool_entry *e, const ske
 }
 
 /* Measures the schedules of a round at once and takes the answers in their order. */
-static sked_status measure(sked_i_rounds *l, sked_i_pool_entry *const *chosen, int count, sked_error *err)
+static sked_status measure(sked_i_rounds *l, sked_i_candidate *const *chosen, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_order orders[MOST_AT_ONCE];
@@ -258,7 +257,7 @@ cleanup:
 /* Measures a contender once more. *done: there is none left, or the target repeats itself exactly. */
 static sked_status repeat(sked_i_rounds *l, bool *done, sked_error *err)
 {
-    sked_i_pool_entry *e = sked_i_loop_contender(l);
+    sked_i_candidate *e = sked_i_rounds_contender(l);
     sked_status st = SKED_OK;
     *done = e == NULL;
     if (*done)
@@ -293,7 +292,7 @@ static double round_seconds(const sked_i_rounds *l)
     return isinf(left) ? INFINITY : fmax(0.005, left * fmax(round_share, 1 / rounds));
 }
 
-/* Members make schedules for guesses; then the best of the pool are improved for all guesses together. */
+/* Members make schedules for guesses; then the best candidates are improved for all guesses together. */
 static sked_status make(sked_i_rounds *l, double seconds, sked_error *err)
 {
     const int guesses = l->trials == 0 ? FIRST_GUESSES : GUESSES;
@@ -302,21 +301,21 @@ static sked_status make(sked_i_rounds *l, double seconds, sked_error *err)
                                           .seed = sked_i_rng_next(&l->rng)};
     sked_status st = SKED_OK;
     tell_progress(l, "scheduling");
-    SKED_TRY(sked_i_maker_turn(&l->maker, &l->pool, &l->belief, guesses, seconds * (1 - refine_share),
+    SKED_TRY(sked_i_maker_turn(&l->maker, &l->candidates, &l->belief, guesses, seconds * (1 - refine_share),
                                &l->rng, err));
-    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err));
+    SKED_TRY(sked_i_candidates_predict(&l->candidates, &l->belief, &l->limit, err));
     if (sked_i_limit_stopped(&l->limit))
         return SKED_OK;
-    SKED_TRY(sked_i_refine(&l->pool, &l->belief, incumbent_time(l), &l->limit, &refine, err));
-    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err));
+    SKED_TRY(sked_i_refine(&l->candidates, &l->belief, incumbent_time(l), &l->limit, &refine, err));
+    SKED_TRY(sked_i_candidates_predict(&l->candidates, &l->belief, &l->limit, err));
     if (!sked_i_limit_stopped(&l->limit))
-        sked_i_pool_trim(&l->pool, &l->belief, incumbent_time(l), KEPT);
+        sked_i_candidates_trim(&l->candidates, &l->belief, incumbent_time(l), KEPT);
 cleanup:
     return st;
 }
 
 /* Makes schedules until one promises something, in a few rounds at most. NULL: none does. */
-static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, sked_error *err)
+static sked_status find_promising(sked_i_rounds *l, sked_i_candidate **out, sked_error *err)
 {
     *out = NULL;
     for (int k = 0; k < ROUNDS_TO_SETTLE && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit));
@@ -326,12 +325,12 @@ static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, ske
         const sked_status st = make(l, round_seconds(l) * (k + 1), err);
         if (st != SKED_OK || sked_i_limit_stopped(&l->limit)) /* then predictions are not complete */
             return st;
-        sked_i_pool_entry *chosen = sked_i_pool_choose(&l->pool, &l->belief, best, &promise);
+        sked_i_candidate *chosen = sked_i_candidates_choose(&l->candidates, &l->belief, best, &promise);
         if (isinf(best) || promise > settled_promise * best)
             *out = chosen;
         if (*out != NULL &&
             l->trials / l->run->ranks % 2 == 1) /* every other time: what is good under all guesses */
-            *out = sked_i_pool_choose(&l->pool, &l->belief, INFINITY, &promise);
+            *out = sked_i_candidates_choose(&l->candidates, &l->belief, INFINITY, &promise);
     }
     return SKED_OK;
 }
@@ -340,7 +339,7 @@ static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, ske
  * What is measured beside chosen[0], one for each further rank, as long as it promises something beside those
  * before it and the budget lasts. Returns how many there are in all.
  */
-static int choose_more(const sked_i_rounds *l, sked_i_pool_entry **chosen)
+static int choose_more(const sked_i_rounds *l, sked_i_candidate **chosen)
 {
     const double best = incumbent_time(l);
     const int64_t left = l->run->opt->measurements - reserve(l) - l->trials;
@@ -348,7 +347,8 @@ static int choose_more(const sked_i_rounds *l, sked_i_pool_entry **chosen)
     int count = 1;
     while (count < ranks && count < left) {
         double promise;
-        chosen[count] = sked_i_pool_choose_beside(&l->pool, &l->belief, best, chosen, count, &promise);
+        chosen[count] =
+            sked_i_candidates_choose_beside(&l->candidates, &l->belief, best, chosen, count, &promise);
         if (chosen[count] == NULL || !(promise > 0))
             break;
         count++;
@@ -379,10 +379,10 @@ static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
     const int64_t before = l->trials;
     while (st == SKED_OK && l->trials < l->run->opt->measurements - reserve(l) &&
            !sked_i_limit_stopped(&l->limit)) {
-        sked_i_pool_entry *chosen[MOST_AT_ONCE];
+        sked_i_candidate *chosen[MOST_AT_ONCE];
         double promise;
         const double best = incumbent_time(l);
-        chosen[0] = sked_i_pool_choose(&l->pool, &l->belief, best, &promise);
+        chosen[0] = sked_i_candidates_choose(&l->candidates, &l->belief, best, &promise);
         if (chosen[0] == NULL || (!isinf(best) && !(promise > settled_promise * best)))
             break;
         st = measure(l, chosen, choose_more(l, chosen), err);
@@ -397,7 +397,7 @@ static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error
 {
     sked_status st = SKED_OK;
     while (!ended(l, end)) {
-        sked_i_pool_entry *chosen[MOST_AT_ONCE];
+        sked_i_candidate *chosen[MOST_AT_ONCE];
         bool done = true;
         if (l->trials > 0 && l->trials >= l->run->opt->measurements - reserve(l))
             SKED_TRY(repeat(l, &done, err));
@@ -455,8 +455,9 @@ static sked_status check(const sked_i_robust_run *run, sked_error *err)
 static sked_status take_line(void *data, sked_i_record_line *line, sked_error *err)
 {
     sked_i_rounds *l = data;
-    sked_i_pool_entry *e;
-    sked_status st = sked_i_pool_offer(&l->pool, line->schedule, sked_i_maker_label(line->method), &e, err);
+    sked_i_candidate *e;
+    sked_status st =
+        sked_i_candidates_offer(&l->candidates, line->schedule, sked_i_maker_label(line->method), &e, err);
     if (st != SKED_OK)
         return st;
     if (e == NULL)
@@ -524,8 +525,8 @@ static sked_status open_loop(sked_i_rounds *l, const char *target, sked_error *e
     if (opt->prior != NULL)
         SKED_TRY(sked_i_prior_read(opt->prior, &l->model, err));
     SKED_TRY(sked_i_belief_open(&l->belief, &l->model, opt->seed, opt->threads, err));
-    SKED_TRY(sked_i_pool_open(&l->pool, &l->model, l->belief.particles, err));
-    SKED_TRY(sked_i_backend_choose(opt->backend, true, &l->pool.backend, err));
+    SKED_TRY(sked_i_candidates_open(&l->candidates, &l->model, l->belief.particles, err));
+    SKED_TRY(sked_i_backend_choose(opt->backend, true, &l->candidates.backend, err));
     l->maker = (sked_i_maker){.run = l->run, .model = &l->model};
     sked_i_rng_seed(&l->rng, opt->seed, 0x6c6f6f70);
     if (opt->resume != NULL)
@@ -541,7 +542,7 @@ cleanup:
 static void close_loop(sked_i_rounds *l)
 {
     sked_i_append_close(&l->record);
-    sked_i_pool_close(&l->pool);
+    sked_i_candidates_close(&l->candidates);
     sked_i_belief_close(&l->belief);
     sked_i_model_close(&l->model);
     free(l->trial);
@@ -558,7 +559,7 @@ sked_status sked_i_robust_loop(const sked_i_robust_run *run, sked_robust_result 
     SKED_TRY(open_loop(&l, r->target, err));
     SKED_TRY(run_rounds(&l, &r->end, err));
     SKED_TRY(repeat_contenders(&l, err));
-    SKED_TRY(sked_i_loop_tell(&l, r, err));
+    SKED_TRY(sked_i_rounds_tell(&l, r, err));
 cleanup:
     close_loop(&l);
     return st;

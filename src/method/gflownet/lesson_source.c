@@ -1,5 +1,5 @@
 #define _POSIX_C_SOURCE 200809L
-#include "method/gflownet/source.h"
+#include "method/gflownet/lesson_source.h"
 
 #include "base/explog.h"
 #include "base/memory.h"
@@ -33,7 +33,7 @@ static void clear_item(item *it)
     free(it->duration);
 }
 
-void sked_i_source_close(sked_i_graph_source *s)
+void sked_i_lesson_source_close(sked_i_graph_source *s)
 {
     if (s == NULL)
         return;
@@ -154,7 +154,7 @@ static sked_status open_item(item *it, const char *text, sked_error *err)
     return exists && S_ISDIR(info.st_mode) ? add_folder(it, text, err) : add_file(it, text, err);
 }
 
-sked_status sked_i_source_open(const char *spec, sked_i_graph_source **out, sked_error *err)
+sked_status sked_i_lesson_source_open(const char *spec, sked_i_graph_source **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     char *copy = NULL;
@@ -178,7 +178,7 @@ sked_status sked_i_source_open(const char *spec, sked_i_graph_source **out, sked
     s = NULL;
 cleanup:
     free(copy);
-    sked_i_source_close(s);
+    sked_i_lesson_source_close(s);
     return st;
 }
 
@@ -200,8 +200,8 @@ static sked_status draw_family(const item *it, sked_i_rng *rng, sked_graph **out
     return sked_graph_generate(it->family, &how, out, err);
 }
 
-sked_status sked_i_source_draw(const sked_i_graph_source *s, int32_t largest, sked_i_rng *rng,
-                               sked_graph **out, sked_error *err)
+sked_status sked_i_lesson_source_draw(const sked_i_graph_source *s, int32_t largest, sked_i_rng *rng,
+                                      sked_graph **out, sked_error *err)
 {
     const item *it = &s->items[sked_i_rng_below(rng, (uint64_t)s->count)];
     sked_graph *g = NULL;
@@ -219,7 +219,8 @@ sked_status sked_i_source_draw(const sked_i_graph_source *s, int32_t largest, sk
     }
     const int32_t least = largest / 16 > 20 ? largest / 16 : largest < 20 ? largest : 20;
     const int32_t drawn = draw_size(least, largest, rng);
-    SKED_TRY(sked_i_graph_part(whole, whole->n_ops <= largest ? whole->n_ops : drawn, rng, out, err));
+    SKED_TRY(sked_i_lesson_source_graph_part(whole, whole->n_ops <= largest ? whole->n_ops : drawn, rng, out,
+                                             err));
 cleanup:
     sked_graph_destroy(g);
     return st;
@@ -292,8 +293,8 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_graph_part(const sked_graph *g, int32_t ops, sked_i_rng *rng, sked_graph **out,
-                              sked_error *err)
+sked_status sked_i_lesson_source_graph_part(const sked_graph *g, int32_t ops, sked_i_rng *rng,
+                                            sked_graph **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     growth w = {.g = g};

@@ -12,8 +12,8 @@
  *   pushes.c       moves of several ops, for loads with communication
  *   regions.c      moves of some hundred ops by minimum cuts (best_closure.c), for peak memory
  */
-#ifndef SKED_ENGINE_GAUS_STEPS_H
-#define SKED_ENGINE_GAUS_STEPS_H
+#ifndef SKED_ENGINE_GAUS_GAUS_RELAXATION_H
+#define SKED_ENGINE_GAUS_GAUS_RELAXATION_H
 #include "backend/gaussian.h"
 #include "base/explog.h"
 #include "base/memory.h"

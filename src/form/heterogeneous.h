@@ -1,29 +1,29 @@
 /*
- * Unequal devices for sequences: times by op and kind of device, transfers by pair of kinds. Devices of one
- * kind run every op in the same time and have the same links.
+ * Heterogeneous devices for sequences: times by op and kind of device, transfers by pair of kinds. Devices of
+ * one kind run every op in the same time and have the same links.
  */
-#ifndef SKED_FORM_UNEQUAL_H
-#define SKED_FORM_UNEQUAL_H
+#ifndef SKED_FORM_HETEROGENEOUS_H
+#define SKED_FORM_HETEROGENEOUS_H
 #include "form/dag.h"
 #include "problem/kinds.h"
 
 /* An edge: lag + share * (time of its `from` there) on one device, and a transfer between two. */
-typedef struct sked_i_unequal_arc {
+typedef struct sked_i_hetero_arc {
     double lag, share, bytes;
     int32_t op;    /* the other end */
     int32_t links; /* where the latencies for it begin: an edge without bytes needs no link */
-} sked_i_unequal_arc;
+} sked_i_hetero_arc;
 
-typedef struct sked_i_unequal {
+typedef struct sked_i_hetero {
     const sked_i_costs *costs; /* of the dag */
     int32_t n, m, kinds;
-    sked_i_kinds like;            /* those kinds */
-    const int32_t *kind_of;       /* [m] */
-    double *time;                 /* [n * kinds] INFINITY: cannot run there */
-    double *tail;                 /* [n * kinds] from the start of the op there to the end of everything */
-    double *latency;              /* [2 * kinds * kinds] with bytes, and without */
-    double *bandwidth;            /* [kinds * kinds] */
-    sked_i_unequal_arc *in, *out; /* rows as in the dag */
+    sked_i_kinds like;           /* those kinds */
+    const int32_t *kind_of;      /* [m] */
+    double *time;                /* [n * kinds] INFINITY: cannot run there */
+    double *tail;                /* [n * kinds] from the start of the op there to the end of everything */
+    double *latency;             /* [2 * kinds * kinds] with bytes, and without */
+    double *bandwidth;           /* [kinds * kinds] */
+    sked_i_hetero_arc *in, *out; /* rows as in the dag */
     double *pass;      /* [edges of in * m * m] their transfers from x to; NULL: the table would be large */
     int64_t *able_ptr; /* [n + 1] devices an op may run on: its fixed one, or all that can ... */
     int32_t *able;     /* ... the shortest time first */
@@ -31,27 +31,27 @@ typedef struct sked_i_unequal {
     double barred;     /* a missing link takes so long: costs of barred and more are no schedules */
     double work, transfer; /* mean shortest time of an op, mean transfer of an edge */
     bool orderly;          /* no lag is negative */
-} sked_i_unequal;
+} sked_i_hetero;
 
 /*
  * v: of the same problem, with both directions and costs; it must stay. Free in any case. O(n m + edges)
  * memory; time O(n m log m + edges * kinds^2), on large machines O(n m log m + edges * kinds).
  */
-SKED_MUST_CHECK sked_status sked_i_unequal_make(const sked_problem *p, const sked_i_dag *v, sked_i_unequal *u,
-                                                sked_error *err);
-void sked_i_unequal_free(sked_i_unequal *u);
+SKED_MUST_CHECK sked_status sked_i_hetero_make(const sked_problem *p, const sked_i_dag *v, sked_i_hetero *u,
+                                               sked_error *err);
+void sked_i_hetero_free(sked_i_hetero *u);
 
-static inline double sked_i_unequal_time(const sked_i_unequal *u, int32_t op, int32_t device)
+static inline double sked_i_hetero_time(const sked_i_hetero *u, int32_t op, int32_t device)
 {
     return u->time[(int64_t)op * u->kinds + u->kind_of[device]];
 }
-static inline double sked_i_unequal_tail(const sked_i_unequal *u, int32_t op, int32_t device)
+static inline double sked_i_hetero_tail(const sked_i_hetero *u, int32_t op, int32_t device)
 {
     return u->tail[(int64_t)op * u->kinds + u->kind_of[device]];
 }
 /* Data of an arc between two different devices, by their kinds. */
-static inline double sked_i_unequal_pass(const sked_i_unequal *u, const sked_i_unequal_arc *x, int32_t from,
-                                         int32_t to)
+static inline double sked_i_hetero_pass(const sked_i_hetero *u, const sked_i_hetero_arc *x, int32_t from,
+                                        int32_t to)
 {
     const int32_t pair = from * u->kinds + to;
     return u->latency[x->links + pair] + x->bytes / u->bandwidth[pair];

@@ -1,7 +1,7 @@
 /*
- * Placing on unequal devices: an op takes its own time on each, some cannot run it, and data takes as long as
- * the link between two devices says. Devices of a group share their links, so arrivals are kept by group;
- * only what comes from the group itself needs to know from which of its devices.
+ * Placing on heterogeneous devices: an op takes its own time on each, some cannot run it, and data takes as
+ * long as the link between two devices says. Devices of a kind share their links, so arrivals are kept by
+ * kind; only what comes from the kind itself needs to know from which of its devices.
  */
 #include "base/memory.h"
 #include "engine/list/placer.h"
@@ -10,7 +10,7 @@
 
 typedef sked_i_placer placer;
 
-void sked_i_placer_close_unequal(sked_i_placer *x)
+void sked_i_placer_close_heterogeneous(sked_i_placer *x)
 {
     sked_i_arrivals *a = &x->far;
     free(a->latency);
@@ -28,10 +28,10 @@ static void fill_links(const sked_i_dag *v, sked_i_arrivals *a)
 {
     const sked_i_costs *c = v->costs;
     const sked_machine *m = c->machine;
-    for (int32_t from = 0; from < a->groups; from++)
-        for (int32_t to = 0; to < a->groups; to++) {
-            const int64_t at = (int64_t)from * a->groups + to;
-            const int64_t link = v->mirrored ? (int64_t)to * a->groups + from : at;
+    for (int32_t from = 0; from < a->kinds; from++)
+        for (int32_t to = 0; to < a->kinds; to++) {
+            const int64_t at = (int64_t)from * a->kinds + to;
+            const int64_t link = v->mirrored ? (int64_t)to * a->kinds + from : at;
             a->latency[at] = m ? m->link_latency[link] : c->latency;
             a->bandwidth[at] = m ? m->link_bandwidth[link] : c->bandwidth;
         }
@@ -42,8 +42,8 @@ static void find_shortest(placer *x)
     const sked_i_costs *c = x->input.view->costs;
     x->shortest = INFINITY;
     for (int32_t i = 0; i < x->input.view->n; i++)
-        for (int32_t k = 0; k < c->classes; k++) {
-            const double t = sked_i_class_time(c, i, k);
+        for (int32_t k = 0; k < c->time_kinds; k++) {
+            const double t = sked_i_kind_time(c, i, k);
             x->shortest = t > 0 && t < x->shortest ? t : x->shortest;
         }
 }
@@ -55,18 +55,18 @@ static void find_instant(const sked_i_pools *q, bool *instant)
             instant[c] = instant[c] || q->amount[k] > q->capacity[q->pool[k]] + q->slack[q->pool[k]];
 }
 
-sked_status sked_i_placer_open_unequal(sked_i_placer *x, sked_error *err)
+sked_status sked_i_placer_open_heterogeneous(sked_i_placer *x, sked_error *err)
 {
     const sked_machine *m = x->input.view->costs->machine;
     sked_status st = SKED_OK;
     sked_i_arrivals *a = &x->far;
-    a->groups = m ? m->n_groups : 1;
-    a->group = m ? m->group : NULL;
-    SKED_NEW(a->latency, (int64_t)a->groups * a->groups);
-    SKED_NEW(a->bandwidth, (int64_t)a->groups * a->groups);
-    SKED_NEW(a->far, a->groups);
-    SKED_NEW(a->near, 2 * (int64_t)a->groups);
-    SKED_NEW(a->near_device, a->groups);
+    a->kinds = m ? m->n_link_kinds : 1;
+    a->kind = m ? m->link_kind : NULL;
+    SKED_NEW(a->latency, (int64_t)a->kinds * a->kinds);
+    SKED_NEW(a->bandwidth, (int64_t)a->kinds * a->kinds);
+    SKED_NEW(a->far, a->kinds);
+    SKED_NEW(a->near, 2 * (int64_t)a->kinds);
+    SKED_NEW(a->near_device, a->kinds);
     SKED_NEW(a->option, 3 * (int64_t)x->input.devices);
     SKED_NEW0(a->instant, x->input.pools->n_classes);
     find_instant(x->input.pools, a->instant);
@@ -79,9 +79,9 @@ cleanup:
 
 /* ------------------------------------------------------------------ where data is when */
 
-static int32_t group_of(const sked_i_arrivals *a, int32_t d)
+static int32_t kind_of(const sked_i_arrivals *a, int32_t d)
 {
-    return a->group ? a->group[d] : 0;
+    return a->kind ? a->kind[d] : 0;
 }
 
 /* Data that is there at `here` arrives elsewhere then; a link that is missing is free to no bytes. */
@@ -91,7 +91,7 @@ static double sent(double here, double latency, double bandwidth, double bytes)
     return isnan(latency) ? bytes > 0 ? INFINITY : here : t;
 }
 
-/* Data from device d to the others of its group. */
+/* Data from device d to the others of its kind. */
 static void note_near(sked_i_arrivals *a, int32_t g, int32_t d, double t)
 {
     double *near = a->near + 2 * (int64_t)g;
@@ -105,12 +105,12 @@ static void note_near(sked_i_arrivals *a, int32_t g, int32_t d, double t)
         near[1] = t;
 }
 
-/* Data from a device of group `own` to all other groups; the loop is for the compiler to vectorise. */
-static void note_far(int32_t groups, double here, double bytes, const double *restrict latency,
+/* Data from a device of kind `own` to all other kinds; the loop is for the compiler to vectorise. */
+static void note_far(int32_t kinds, double here, double bytes, const double *restrict latency,
                      const double *restrict bandwidth, int32_t own, double *restrict far)
 {
     const double kept = far[own], without = bytes > 0 ? INFINITY : here;
-    for (int32_t g = 0; g < groups; g++) {
+    for (int32_t g = 0; g < kinds; g++) {
         const double t = here + (latency[g] + bytes / bandwidth[g]);
         const double arrives = latency[g] >= 0 ? t : without;
         far[g] = arrives > far[g] ? arrives : far[g];
@@ -125,8 +125,8 @@ static void gather_all_but(placer *x, int32_t i, int32_t but)
     const sked_i_costs *c = x->input.view->costs;
     const double floor_time = x->input.release ? x->input.release[i] : 0;
     sked_i_arrivals *a = &x->far;
-    const int32_t groups = a->groups;
-    for (int32_t g = 0; g < groups; g++) {
+    const int32_t kinds = a->kinds;
+    for (int32_t g = 0; g < kinds; g++) {
         a->far[g] = a->near[2 * g] = a->near[2 * g + 1] = floor_time;
         a->near_device[g] = -1;
     }
@@ -134,15 +134,15 @@ static void gather_all_but(placer *x, int32_t i, int32_t but)
         const int32_t q = in->op[k], d = x->device[q];
         if (d < 0 || q == but)
             continue;
-        const int32_t own = group_of(a, d);
+        const int32_t own = kind_of(a, d);
         const double here = x->start[q] + (in->given[k] ? in->lag[k] : sked_i_time(c, q, d));
-        const double *latency = a->latency + (int64_t)own * groups;
-        const double *bandwidth = a->bandwidth + (int64_t)own * groups;
+        const double *latency = a->latency + (int64_t)own * kinds;
+        const double *bandwidth = a->bandwidth + (int64_t)own * kinds;
         if (x->seen[d] != i || here > x->local[d])
             x->local[d] = here;
         x->seen[d] = i;
         note_near(a, own, d, sent(here, latency[own], bandwidth[own], in->bytes[k]));
-        note_far(groups, here, in->bytes[k], latency, bandwidth, own, a->far);
+        note_far(kinds, here, in->bytes[k], latency, bandwidth, own, a->far);
     }
 }
 
@@ -154,7 +154,7 @@ void sked_i_placer_gather(sked_i_placer *x, int32_t i)
 double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d)
 {
     const sked_i_arrivals *a = &x->far;
-    const int32_t g = group_of(a, d);
+    const int32_t g = kind_of(a, d);
     const double near = a->near[2 * (int64_t)g + (d == a->near_device[g])];
     const double away = near > a->far[g] ? near : a->far[g];
     return x->seen[d] == i && x->local[d] > away ? x->local[d] : away;
@@ -184,7 +184,7 @@ static int64_t missing_links(const placer *x, int32_t i, int32_t d, double *arri
     *arrival = x->input.release ? x->input.release[i] : 0;
     for (int64_t k = in->ptr[i]; k < in->ptr[i + 1]; k++) {
         const int32_t q = in->op[k], from = x->device[q];
-        const int64_t link = (int64_t)group_of(a, from) * a->groups + group_of(a, d);
+        const int64_t link = (int64_t)kind_of(a, from) * a->kinds + kind_of(a, d);
         const double here = x->start[q] + (in->given[k] ? in->lag[k] : sked_i_time(c, q, from));
         const double t = from == d ? here : sent(here, a->latency[link], a->bandwidth[link], in->bytes[k]);
         missing += isinf(t);
@@ -228,7 +228,7 @@ static void strand(placer *x, int32_t i)
 static double ahead_of(const placer *x, int32_t i, int32_t d)
 {
     const sked_i_costs *c = x->input.view->costs;
-    return x->how->ahead ? x->how->ahead[(int64_t)i * c->classes + sked_i_device_class(c, d)] : 0;
+    return x->how->ahead ? x->how->ahead[(int64_t)i * c->time_kinds + sked_i_device_time_kind(c, d)] : 0;
 }
 
 /* Every device on which op i can start, with start, score (finish and what follows) and idle since. */
@@ -261,7 +261,7 @@ static double finish_after(const placer *x, int64_t edge, int32_t to, double her
     int32_t first, last;
     sked_i_placer_range(x, to, &first, &last);
     for (int32_t e = first; e <= last; e++) {
-        const int64_t link = (int64_t)group_of(a, d) * a->groups + group_of(a, e);
+        const int64_t link = (int64_t)kind_of(a, d) * a->kinds + kind_of(a, e);
         const double length = sked_i_placer_time(x, to, e);
         const double brought = d == e ? here : sent(here, a->latency[link], a->bandwidth[link], bytes);
         const double from = fmax(brought, sked_i_placer_arrival(x, to, e));

@@ -1,13 +1,13 @@
 /* What the rounds of the loop and the telling of its result share. */
-#ifndef SKED_ROBUST_LOOP_H
-#define SKED_ROBUST_LOOP_H
+#ifndef SKED_ROBUST_ROBUST_LOOP_H
+#define SKED_ROBUST_ROBUST_LOOP_H
 #include "base/file.h"
 #include "robust/make.h"
 #include "robust/record.h"
 
 /* One measurement, in the order they were made. */
 typedef struct sked_i_trial {
-    sked_i_pool_entry *entry;
+    sked_i_candidate *entry;
     double time; /* NAN: it failed, or was absurd */
     double deviation, expected, best;
     bool again, resumed;
@@ -17,7 +17,7 @@ typedef struct sked_i_rounds {
     const sked_i_robust_run *run;
     sked_i_model model;
     sked_i_belief belief;
-    sked_i_pool pool;
+    sked_i_candidate_set candidates;
     sked_i_maker maker;
     sked_i_append record; /* closed: nothing is written */
     sked_i_rng rng;
@@ -34,9 +34,9 @@ typedef struct sked_i_rounds {
 } sked_i_rounds;
 
 /* noise.c. Weighs the noise of measurements against the model, and estimates what was measured. */
-void sked_i_loop_weigh(sked_i_rounds *l);
+void sked_i_rounds_weigh(sked_i_rounds *l);
 /* Which of the best is to be measured again; NULL: none needs it, or the target repeats itself exactly. */
-sked_i_pool_entry *sked_i_loop_contender(const sked_i_rounds *l);
+sked_i_candidate *sked_i_rounds_contender(const sked_i_rounds *l);
 /* Members, measurements, parameters and the fitted machine. */
-SKED_MUST_CHECK sked_status sked_i_loop_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_rounds_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err);
 #endif

@@ -1,6 +1,6 @@
 /* The method `list`: what its files share. */
-#ifndef SKED_METHOD_LIST_LIST_H
-#define SKED_METHOD_LIST_LIST_H
+#ifndef SKED_METHOD_LIST_LIST_METHOD_H
+#define SKED_METHOD_LIST_LIST_METHOD_H
 #include "engine/list/list.h"
 #include "form/uses.h"
 #include "method/method.h"

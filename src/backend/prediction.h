@@ -2,17 +2,17 @@
  * Schedules compiled for prediction, and guesses of the machine: the batched form of what robust/timing.c
  * runs one by one.
  */
-#ifndef SKED_BACKEND_TIMING_H
-#define SKED_BACKEND_TIMING_H
+#ifndef SKED_BACKEND_PREDICTION_H
+#define SKED_BACKEND_PREDICTION_H
 #include "base/status.h"
 
-/* What a guess of the machine says. Time of an op: (base + start_up * share) * factor * group, and times warm
+/* What a guess of the machine says. Time of an op: (base + start_up * share) * factor * kind, and times warm
  * where the op before it on its device made one of its inputs; plus read for each byte of other devices. */
 typedef struct sked_i_rates {
     double *latency, *per_byte; /* [links] */
     double start_up, warm, read;
     double *factor; /* [ops] */
-    double *group;  /* [groups] of devices */
+    double *kind;   /* [kinds] of devices */
     double *size;   /* [ops] bytes of a producer's result; NULL: as the edges say */
 } sked_i_rates;
 
@@ -25,7 +25,7 @@ typedef struct sked_i_timing {
     int32_t ops;
     int32_t *order;       /* [ops] in which starts are computed */
     int32_t *before;      /* [ops] on the same device; -1: the first there */
-    int32_t *group;       /* [ops] of the op's device */
+    int32_t *kind;        /* [ops] of the op's device */
     double *base, *share; /* [ops] time as the problem says; part of start_up that counts */
     double *remote;       /* [ops] bytes of its inputs that other devices made */
     int64_t *row;         /* [ops + 1] */
@@ -34,7 +34,7 @@ typedef struct sked_i_timing {
 
 /* Candidates of one graph under many guesses. */
 typedef struct sked_i_prediction {
-    int32_t ops, links, groups, guesses;
+    int32_t ops, links, kinds, guesses;
     int64_t candidates;
     const sked_i_timing *const *timing; /* [candidates] */
     const sked_i_rates *rates;          /* [guesses] all with sizes, or none */

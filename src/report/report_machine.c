@@ -8,7 +8,7 @@ static sked_status machine_write(const sked_report_data *data, sked_i_buffer *ou
         return sked_i_fail(
             err, SKED_ERR_UNSUPPORTED,
             "a fitted machine comes from measuring: `sked robust` writes it, without --one-shot");
-    sked_i_machine_format(data->robust->machine, out);
+    sked_i_format_of_machines(data->robust->machine, out);
     return SKED_OK;
 }
 

@@ -1,4 +1,4 @@
-#include "form/unequal.h"
+#include "form/heterogeneous.h"
 
 #include "base/memory.h"
 #include "base/sort.h"
@@ -6,27 +6,27 @@
 #include <math.h>
 #include <string.h>
 
-void sked_i_unequal_free(sked_i_unequal *u)
+void sked_i_hetero_free(sked_i_hetero *u)
 {
     sked_i_kinds_free(&u->like);
     void *const owned[] = {u->time, u->tail, u->latency,  u->bandwidth, u->pass,
                            u->in,   u->out,  u->able_ptr, u->able};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
-    *u = (sked_i_unequal){0};
+    *u = (sked_i_hetero){0};
 }
 
 /* ------------------------------------------------------------------ devices */
 
 /* Devices each op may run on, the shortest time first; of equals the lower number. */
-static sked_status list_able(sked_i_unequal *u, const int32_t *fix, sked_error *err)
+static sked_status list_able(sked_i_hetero *u, const int32_t *fix, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_keyed *items = NULL, *spare = NULL;
     int64_t count = 0;
     for (int32_t i = 0; i < u->n; i++)
         for (int32_t d = 0; d < u->m; d++)
-            count += sked_i_unequal_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
+            count += sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
     SKED_NEW(u->able_ptr, (int64_t)u->n + 1);
     SKED_NEW(u->able, count);
     SKED_NEW(items, u->m);
@@ -35,8 +35,8 @@ static sked_status list_able(sked_i_unequal *u, const int32_t *fix, sked_error *
     for (int32_t i = 0; i < u->n; i++) {
         int32_t able = 0;
         for (int32_t d = 0; d < u->m; d++)
-            if (sked_i_unequal_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d))
-                items[able++] = (sked_i_keyed){sked_i_sort_key(sked_i_unequal_time(u, i, d)), d};
+            if (sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d))
+                items[able++] = (sked_i_keyed){sked_i_sort_key(sked_i_hetero_time(u, i, d)), d};
         sked_i_sort_keyed(items, spare, able);
         for (int32_t k = 0; k < able; k++)
             u->able[u->able_ptr[i] + k] = (int32_t)items[k].value;
@@ -50,27 +50,27 @@ cleanup:
 
 /* ------------------------------------------------------------------ edges */
 
-static sked_status copy_arcs(const sked_i_unequal *u, const sked_i_dag_rows *rows, sked_i_unequal_arc **out,
+static sked_status copy_arcs(const sked_i_hetero *u, const sked_i_dag_rows *rows, sked_i_hetero_arc **out,
                              sked_error *err)
 {
     const int64_t edges = rows->ptr[u->n];
     sked_status st = SKED_OK;
     SKED_NEW(*out, edges);
     for (int64_t e = 0; e < edges; e++)
-        (*out)[e] = (sked_i_unequal_arc){.lag = rows->given[e] ? rows->lag[e] : 0,
-                                         .share = rows->given[e] ? 0 : 1,
-                                         .bytes = rows->bytes[e],
-                                         .op = rows->op[e],
-                                         .links = rows->bytes[e] > 0 ? 0 : u->kinds * u->kinds};
+        (*out)[e] = (sked_i_hetero_arc){.lag = rows->given[e] ? rows->lag[e] : 0,
+                                        .share = rows->given[e] ? 0 : 1,
+                                        .bytes = rows->bytes[e],
+                                        .op = rows->op[e],
+                                        .links = rows->bytes[e] > 0 ? 0 : u->kinds * u->kinds};
 cleanup:
     return st;
 }
 
-static double longest_time(const sked_i_unequal *u, int32_t i)
+static double longest_time(const sked_i_hetero *u, int32_t i)
 {
     double longest = 0;
     for (int64_t k = u->able_ptr[i]; k < u->able_ptr[i + 1]; k++)
-        longest = fmax(longest, sked_i_unequal_time(u, i, u->able[k]));
+        longest = fmax(longest, sked_i_hetero_time(u, i, u->able[k]));
     return longest;
 }
 
@@ -78,7 +78,7 @@ static double longest_time(const sked_i_unequal *u, int32_t i)
 static void slowest_link(const sked_machine *machine, double *latency, double *per_byte)
 {
     *latency = *per_byte = 0;
-    for (int64_t k = 0; k < (int64_t)machine->n_groups * machine->n_groups; k++)
+    for (int64_t k = 0; k < (int64_t)machine->n_link_kinds * machine->n_link_kinds; k++)
         if (!isnan(machine->link_latency[k])) {
             *latency = fmax(*latency, machine->link_latency[k]);
             *per_byte = fmax(*per_byte, 1 / machine->link_bandwidth[k]);
@@ -86,7 +86,7 @@ static void slowest_link(const sked_machine *machine, double *latency, double *p
 }
 
 /* Sums over the problem: what no list exceeds, and what one decision typically changes. */
-static void measure(sked_i_unequal *u, const sked_problem *p, const sked_i_dag *v)
+static void measure(sked_i_hetero *u, const sked_problem *p, const sked_i_dag *v)
 {
     double latency, per_byte, slow, narrow, latest = 0;
     sked_i_mean_link(u->costs, &latency, &per_byte);
@@ -96,13 +96,13 @@ static void measure(sked_i_unequal *u, const sked_problem *p, const sked_i_dag *
         const double own = longest_time(u, i);
         double longest = own;
         for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
-            const sked_i_unequal_arc *x = &u->out[e];
+            const sked_i_hetero_arc *x = &u->out[e];
             longest = fmax(longest, fabs(x->lag) + x->share * own + slow + x->bytes * narrow);
             u->transfer += latency + x->bytes * per_byte;
             u->orderly = u->orderly && x->lag >= 0;
         }
         u->work +=
-            u->able_ptr[i] < u->able_ptr[i + 1] ? sked_i_unequal_time(u, i, u->able[u->able_ptr[i]]) : 0;
+            u->able_ptr[i] < u->able_ptr[i + 1] ? sked_i_hetero_time(u, i, u->able[u->able_ptr[i]]) : 0;
         u->span += longest;
         if (p->fix_start != NULL && p->fix_start[i] > latest)
             latest = p->fix_start[i];
@@ -114,7 +114,7 @@ static void measure(sked_i_unequal *u, const sked_problem *p, const sked_i_dag *
 }
 
 /* Latencies by pair of kinds. Data that has no link takes so long that nobody uses it. */
-static sked_status copy_links(sked_i_unequal *u, sked_error *err)
+static sked_status copy_links(sked_i_hetero *u, sked_error *err)
 {
     const int64_t pairs = (int64_t)u->kinds * u->kinds;
     sked_status st = SKED_OK;
@@ -134,7 +134,7 @@ cleanup:
 }
 
 /* Transfers by edge and pair of devices, where all of them stay in a cache. */
-static sked_status list_passes(sked_i_unequal *u, int64_t edges, sked_error *err)
+static sked_status list_passes(sked_i_hetero *u, int64_t edges, sked_error *err)
 {
     const double large = 1 << 16;
     const int64_t m = u->m;
@@ -146,7 +146,7 @@ static sked_status list_passes(sked_i_unequal *u, int64_t edges, sked_error *err
         for (int32_t a = 0; a < m; a++)
             for (int32_t b = 0; b < m; b++)
                 u->pass[(e * m + a) * m + b] =
-                    a == b ? 0 : sked_i_unequal_pass(u, &u->in[e], u->kind_of[a], u->kind_of[b]);
+                    a == b ? 0 : sked_i_hetero_pass(u, &u->in[e], u->kind_of[a], u->kind_of[b]);
 cleanup:
     return st;
 }
@@ -154,26 +154,26 @@ cleanup:
 /* ------------------------------------------------------------------ tails */
 
 /* Least time from when the data of an arc is there on a device of kind k to the end of everything. */
-static double least_rest(const sked_i_unequal *u, const sked_i_unequal_arc *x, int32_t k)
+static double least_rest(const sked_i_hetero *u, const sked_i_hetero_arc *x, int32_t k)
 {
     const double *tail = u->tail + (int64_t)x->op * u->kinds;
     double least = tail[k];
     for (int32_t q = 0; q < u->kinds; q++) {
-        const double rest = tail[q] + (q == k ? 0 : sked_i_unequal_pass(u, x, k, q));
+        const double rest = tail[q] + (q == k ? 0 : sked_i_hetero_pass(u, x, k, q));
         least = rest < least ? rest : least;
     }
     return least;
 }
 
 /* An op cannot run where its fixed device is of another kind. */
-static double may_take(const sked_i_unequal *u, const int32_t *fix, int32_t i, int32_t k)
+static double may_take(const sked_i_hetero *u, const int32_t *fix, int32_t i, int32_t k)
 {
     return fix != NULL && fix[i] >= 0 && u->kind_of[fix[i]] != k ? INFINITY
                                                                  : u->time[(int64_t)i * u->kinds + k];
 }
 
 /* Every successor runs where it is best for this path alone, or on large machines without transfers. */
-static sked_status find_tails(sked_i_unequal *u, const sked_i_dag *v, const int32_t *fix, sked_error *err)
+static sked_status find_tails(sked_i_hetero *u, const sked_i_dag *v, const int32_t *fix, sked_error *err)
 {
     const double large = 1e8;
     const bool wide = (double)v->out.ptr[u->n] * u->kinds * u->kinds > large;
@@ -189,7 +189,7 @@ static sked_status find_tails(sked_i_unequal *u, const sked_i_dag *v, const int3
             const double own = may_take(u, fix, i, k);
             tail[k] = own;
             for (int64_t e = v->out.ptr[i]; own < INFINITY && e < v->out.ptr[i + 1]; e++) {
-                const sked_i_unequal_arc *x = &u->out[e];
+                const sked_i_hetero_arc *x = &u->out[e];
                 const double rest = wide ? least[x->op] : least_rest(u, x, k);
                 tail[k] = fmax(tail[k], x->lag + x->share * own + rest);
             }
@@ -201,11 +201,10 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_unequal_make(const sked_problem *p, const sked_i_dag *v, sked_i_unequal *u,
-                                sked_error *err)
+sked_status sked_i_hetero_make(const sked_problem *p, const sked_i_dag *v, sked_i_hetero *u, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *u = (sked_i_unequal){.costs = v->costs, .n = v->n, .m = p->devices};
+    *u = (sked_i_hetero){.costs = v->costs, .n = v->n, .m = p->devices};
     SKED_TRY(sked_i_kinds_make(u->costs, NULL, false, &u->like, err));
     u->kinds = u->like.count;
     u->kind_of = u->like.of;
