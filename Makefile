@@ -39,10 +39,12 @@ python: build/tests/CTestTestfile.cmake | $(filter tests,$(patsubst test,tests,$
 test: tests python fuzz-short
 	@scripts/test.sh build
 
-# Random problems, random options, all methods, for MINUTES; stops at the first disagreement.
-soak: build/tests/CTestTestfile.cmake
-	@cmake --build build -j $(JOBS) --target soak
-	@build/tests/soak $(MINUTES)
+# Random problems, random options, all methods, for MINUTES, with assertions; stops at the first disagreement.
+soak:
+	@scripts/setup.sh build test mpi
+	@cmake --preset debug >/dev/null
+	@cmake --build build/debug -j $(JOBS) --target soak
+	@build/debug/tests/soak $(MINUTES)
 
 # Every test program under Valgrind, one after the other: about an hour.
 valgrind: tests

@@ -167,7 +167,7 @@ def model_cost(cp: Any, model: Any, x: Instance, alpha: float, most_steps: int) 
 
 
 def readers(x: Instance) -> list[list[tuple[int, int]]]:
-    """(reader, distance) of every value that takes room; a value that nobody reads takes none."""
+    """(reader, distance) of every value that takes room; a value without a reader takes none."""
     by_value: list[list[tuple[int, int]]] = [[] for _ in x.names]
     for i, k, _, distance, _ in x.edges:
         if x.memory[i] > 0 and (x.ii > 0 or distance == 0):

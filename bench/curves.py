@@ -343,7 +343,7 @@ class Panel:
         return self.y + PANEL - BOTTOM - (PANEL - TOP - BOTTOM) * share
 
     def front(self) -> list[tuple[float, float]]:
-        """What nobody beats who has a schedule of every instance: the best quality of any by each time."""
+        """The best quality at each time of any solver that has a schedule of every instance."""
         least, kept = math.inf, []
         whole = [points for label, points in self.steps.items() if not self.counts[label]]
         for t, q in sorted(p for points in whole for p in points):

@@ -43,7 +43,7 @@ static int by_rate(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Runs as a program of its own, and tells its rate; 0 where it failed. */
+/* Runs as a program of its own, and prints its rate; 0 where it failed. */
 static void train_apart(const arguments *a, const course *c, int to)
 {
     sked_error err = {0};
@@ -107,10 +107,10 @@ static void print_rows(const course *c, int rows, double rate[][RUNS], double *t
 }
 
 /*
- * 1, 2, 4, ... threads in turn, then as many programs, again and again, so that a slow moment of the machine
- * is not one row's. Ratios are those of medians. One thread alone may have a faster processor than one of
- * many (its clock, the other half of its core, the neighbours of a virtual machine): the programs say by how
- * much.
+ * 1, 2, 4, ... threads in turn, then as many programs, in repeated rounds, so that a slow moment of the
+ * machine is not one row's. Ratios are those of medians. One thread alone may have a faster processor than
+ * one of many (its clock, the other half of its core, the neighbours of a virtual machine): the programs say
+ * by how much.
  */
 static sked_status scale(const arguments *a, const course *c, sked_error *err)
 {

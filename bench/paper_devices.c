@@ -1,8 +1,8 @@
 /*
  * Set "devices": how much of what a row reaches on bandwidth and latency lies in its starts, and how much in
- * the device that an op gets among those that are free. The proxy cannot tell these apart. The candidates of
- * each method as made, on its own devices; then with the same starts and devices drawn at random; then with
- * the same starts and the device left idle the shortest, which is the rule of list scheduling here.
+ * the device that an op gets among those that are free. The proxy does not distinguish these. The candidates
+ * of each method as made, on its own devices; then with the same starts and devices drawn at random; then
+ * with the same starts and the device left idle the shortest, which is the rule of list scheduling here.
  */
 #include "paper.h"
 

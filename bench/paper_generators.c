@@ -74,7 +74,7 @@ static void renumber(int k, int order[PAPER_DEVICES])
 }
 
 /* Draws at the paper's temperature; for the sums their devices are numbered in all orders, as by a sampler
- * that tells them apart. */
+ * that distinguishes them. */
 static sked_status measure_draws(const paper_run *r, const sked_sampler *m, const sked_problem *p,
                                  traits *out, sked_error *err)
 {

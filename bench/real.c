@@ -2,8 +2,9 @@
  * sked-bench real: schedules that run, on this machine (threads) and on a platform of SimGrid; and,
  * simulated, a machine of which the proxy misses one factor alone: who learns must not lose there. Every
  * method gets the same scheduling time and the same number of measurements; the loop too. Winners are then
- * measured again, in turn, so that nobody profits from a lucky run. Beside it: how far off the proxy is, what
- * the loop expected before each measurement, and what its fitted model says afterwards. Tables are Markdown.
+ * measured again, in turn, so that no method profits from a lucky run. Beside it: how far off the proxy is,
+ * what the loop expected before each measurement, and what its fitted model says afterwards. Tables are
+ * Markdown.
  */
 #include "graphs.h"
 

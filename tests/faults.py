@@ -302,7 +302,7 @@ def kill_writers(times, rng):
 
 
 def kill_training(times, rng):
-    """Training that is killed again and again and resumed from what is there ends with the bits of one that went through."""
+    """Training that is killed repeatedly and resumed from what is there ends with the bits of one that went through."""
     problems, kills = [], 0
     train = ["train", "--graphs", "layered:12-16", "--devices", 2, "--quiet", "--steps", 24, "--set", "validate=2", *TINY]
     with tempfile.TemporaryDirectory() as folder:

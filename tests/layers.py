@@ -200,7 +200,7 @@ LOWERING = {
     "sked_i_realise": {"src/method/driver.c"},
     "sked_i_lower_memory_may_bind": {"src/problem/problem.c", "src/problem/memory_limit.c"},  # before lowering: the check
     "sked_i_costs_make": {
-        "src/problem/problem.c",  # the check, and the bound by itself: no run
+        "src/problem/problem.c",  # the check, and the bound alone: no run
         "src/problem/bounds.c",
         "src/schedule/metrics.c",  # public questions about one schedule
         "src/schedule/profile.c",
@@ -210,7 +210,7 @@ LOWERING = {
         "src/report/view.c",
         "src/target/transfer.c",  # a target's own machine
         "src/robust/model.c",  # the machine that is guessed
-        "src/engine/environment/instance.c",  # an instance by itself
+        "src/engine/environment/instance.c",  # an instance without a run
     },
 }
 DEFINED = {"sked_i_lower": "problem/lower", "sked_i_lower_profile": "problem/lower", "sked_i_realise": "schedule/realise",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Signals and time limits: every command hears them, at any moment, and says so with its exit code.
+"""Signals and time limits: they end every command, at any moment, and its exit code says so.
 
 Usage: limits.py SKED SOURCE_FOLDER [PART]; PART runs only tests with it in their name.
-Bounds on seconds are generous (machines under test are busy); what they catch is work that hears nothing.
+Bounds on seconds are generous (machines under test are busy); what they catch is work that ignores both.
 """
 import json
 import os
@@ -101,7 +101,7 @@ def a_signal_ends_every_command_that_reads(folder):
 
 @test
 def a_signal_ends_a_command_that_waits_for_its_reader(folder):
-    """Standard output is a full pipe that nobody reads."""
+    """Standard output is a full pipe without a reader."""
     graph = generate(folder, "layered", 20000)
     for command in (("convert", graph, "-"), ("generate", "layered", "--nodes", 20000, "-o", "-")):
         process = start(*command)

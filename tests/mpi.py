@@ -297,7 +297,7 @@ def an_error_of_all_ranks_is_printed_once():
 
 
 def an_error_of_one_rank_ends_the_job():
-    """Rank 1 is given a graph that is not there: rank 0 says so; in a command that shares nothing nobody asks."""
+    """Rank 1 is given a graph that is not there: rank 0 says so; a command that shares nothing does not ask."""
     g = graph("g.json", 20)
     _, err = end(launch((1, [SKED] + words(f"schedule {g}")), (1, [SKED] + words("schedule nothing.json"))), 4)
     assert err.count("sked: ") == 1 and "nothing.json" in err, err

@@ -16,7 +16,7 @@ sys.path[:0] = [str(source / "tests"), str(source / "scripts" / "site")]
 import c_reference  # noqa: E402
 import report_browser  # noqa: E402
 
-# What a page would fetch by itself: scripts, styles, pictures, fonts, frames.
+# What a page would fetch unasked: scripts, styles, pictures, fonts, frames.
 LOADS = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?((?:https?:)?//[^"'\s>]+)"""
                    r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preload|preconnect|icon))[^>]*\bhref=["']?((?:https?:)?//[^"'\s>]+)"""
                    r"""|@import\s+["']?(https?:[^"';]+)|url\(["']?(https?:[^"')]+)""")

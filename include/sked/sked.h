@@ -216,8 +216,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_add_device(sked_machin
                                                                      double speed, double memory, int32_t *id,
                                                                      sked_error *err);
 /*
- * Between devices or device types, by name; one between two devices by name goes before one by type.
- * latency >= 0, bandwidth > 0 or INFINITY. oneway: from -> to only.
+ * Between devices or device types, by name; a link between two named devices takes precedence over one
+ * between types. latency >= 0, bandwidth > 0 or INFINITY. oneway: from -> to only.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_add_link(sked_machine_builder *b, const char *from,
                                                                    const char *to, double latency,
@@ -949,7 +949,7 @@ typedef struct sked_train_progress {
     double list, brkga;                     /* speedups of these methods on the same graphs */
     double speedup; /* always there: mean of the trajectories that the update drew from the policy */
 } sked_train_progress;
-/* Hears what training says; p ends with the call. */
+/* Called with the progress of training; p ends with the call. */
 typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);
 
 /*
@@ -973,7 +973,7 @@ typedef struct sked_train_options {
     void *progress_data;
     const char *backend; /* as in sked_run_options */
     bool together;       /* every rank makes this call: the graphs of an update are split; all get the model,
-                            rank 0 writes and tells */
+                            rank 0 writes and reports */
 } sked_train_options;
 SKED_API void sked_train_options_init_sized(sked_train_options *opt, size_t size);
 SKED_INIT_INPUT(sked_train_options)
@@ -1208,7 +1208,7 @@ SKED_API void sked_dist_watch(volatile sig_atomic_t *stop);
 /* A rank that failed while others are still at work ends them all with its status as exit code. */
 SKED_API void sked_dist_end(sked_status status);
 /*
- * Right before end, with the outcome of this rank: true where it is the one to tell of a failure, so that a
+ * Right before end, with the outcome of this rank: true where it is the one to report a failure, so that a
  * message that all ranks have is printed once.
  */
 SKED_API bool sked_dist_tells(sked_status status);

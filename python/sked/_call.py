@@ -31,14 +31,14 @@ ProgressFunction = Callable[[Progress], Optional[bool]]
 
 
 class LongCall:
-    """One call that hears Ctrl-C and calls back.
+    """One call that Ctrl-C can end, and that calls back.
 
     The flag `stop` goes into the options of the call. It is set by Ctrl-C, by a callback that
     raises, and by a progress function that returns False.
     """
 
     def __init__(self, progress: Optional[Callable[[Any], Optional[bool]]] = None) -> None:
-        # Left at the latest when it goes: the handler must never see freed memory.
+        # Left when it is collected at the latest: the handler must never see freed memory.
         self.guard = ffi.gc(ffi.new("sked_py_guard *"), lib.sked_py_guard_leave)
         self.stop = ffi.cast("sig_atomic_t *", self.guard)
         self.handle = ffi.new_handle(self)
@@ -53,7 +53,7 @@ class LongCall:
             self.raised = error
 
     def tell(self, event: Any) -> None:
-        """Calls the progress function; after a failure nobody is told any more."""
+        """Calls the progress function; after a failure it is not called again."""
         if self.progress is None or self.raised is not None:
             return
         try:

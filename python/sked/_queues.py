@@ -2,7 +2,7 @@
 
 Both runtimes (``sked.torch``, ``sked.onnxruntime``) issue ops from here. A device knows of another
 what it has waited for, and all that was known there at that point: a vector clock. A wait that
-tells nothing new is left out.
+adds nothing is left out.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class _Run:
         except BaseException as error:
             self.failure = self.failure or error
             for event in self._done.values():
-                event.set()  # nobody waits for what will not come
+                event.set()  # no thread waits for what will not come
         finally:
             finished()
 
@@ -82,7 +82,7 @@ _Jobs = List["queue.SimpleQueue[Optional[Callable[[], None]]]"]
 
 
 class Crew:
-    """One thread for each device. They end when the crew is closed or nobody has it any more.
+    """One thread for each device. They end when the crew is closed or collected.
 
     Args:
         devices: how many.

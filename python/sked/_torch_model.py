@@ -1,4 +1,4 @@
-"""A PyTorch module with its inputs and results, and the comparison with what it gives by itself."""
+"""A PyTorch module with its inputs and results, and the comparison with what the module alone returns."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class StreamRun:
 
     The first stream is the one that a capture began on. The others are forked from it before their
     first op, and it waits for all of them in the end. PyTorch's allocator gives freed memory to the
-    next op of the stream that allocated it, whoever still reads it elsewhere. So a value is dropped
+    next op of the stream that allocated it, even if another stream still reads it. So a value is dropped
     only where its own stream has waited for all readers; what never comes so far is kept until
     everything was issued.
 
@@ -147,7 +147,7 @@ def priorities(preds: Sequence[Sequence[int]], durations: Sequence[float]) -> Li
 class Marks:
     """Timing events inside a CUDA graph; every replay records them anew.
 
-    An op that waits for nobody begins where the one before it on its stream ended: events cost
+    An op that waits for no other stream begins where the one before it on its stream ended: events cost
     about as much as a small kernel.
     """
 

@@ -120,7 +120,7 @@ class _Session:
 
     def run(self, values: Dict[str, Any]) -> None:
         if self._session is None:
-            return  # nobody needs what these nodes make
+            return  # no result depends on these nodes
         results = self._session.run(self._outputs, {name: values[name] for name in self._inputs})
         values.update(zip(self._outputs, results))
 

@@ -48,7 +48,7 @@ static void on_signal(int number)
 
 void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal}, before; /* no SA_RESTART: waits must hear it */
+    struct sigaction action = {.sa_handler = on_signal}, before; /* no SA_RESTART: it must end waits */
     sigaddset(&action.sa_mask, SIGINT);
     sigaddset(&action.sa_mask, SIGTERM);
     sigaction(SIGINT, &action, NULL);

@@ -206,7 +206,7 @@ void print_families(FILE *out);
 sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
 sked_status check_output(const arguments *a, const char *output, sked_error *err);
 sked_status check_outputs(const arguments *a, sked_error *err);
-/* The same for an output that nobody can write. candidates: several schedules may be written as well. */
+/* The same for an output that no report writes. candidates: several schedules may be written as well. */
 sked_status check_extensions(const arguments *a, bool candidates, sked_error *err);
 bool to_stdout(const arguments *a); /* -o -: standard output has the schedule and nothing else */
 

@@ -173,7 +173,7 @@ void json_machine(json_out *j, const sked_problem *p)
     json_close(j, '}');
 }
 
-/* ------------------------------------------------------------------ names that nobody has */
+/* ------------------------------------------------------------------ unknown names */
 
 static int by_text(const void *a, const void *b)
 {

@@ -258,7 +258,7 @@ sked_status run_train(arguments *a, sked_error *err)
     sked_sampler *m = NULL;
     sked_status st = a->graphs != NULL ? pick_outputs(&s, err)
                                        : fail(err, SKED_ERR_ARGUMENT, "`sked train` needs --graphs SPEC");
-    const bool first = sked_dist_rank() == 0; /* the rank that writes and tells */
+    const bool first = sked_dist_rank() == 0; /* the rank that writes and reports */
     if (st == SKED_OK && first)
         st = open_outputs(&s, err);
     st = sked_dist_agree(st, err);
