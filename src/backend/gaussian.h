@@ -28,6 +28,11 @@ typedef struct sked_i_gaus_view {
 
 enum { SKED_I_GAUS_EDGE_FORWARD, SKED_I_GAUS_EDGE_CARRIED, SKED_I_GAUS_EDGE_IGNORED };
 
+static inline bool sked_i_gaus_counts(const sked_i_gaus_view *v, int64_t e)
+{
+    return v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
+}
+
 /* Constraint families, each with one multiplier and one penalty. */
 enum {
     SKED_I_GAUS_DEPENDENCY, /* edges of distance 0 */
@@ -50,24 +55,6 @@ typedef struct sked_i_gaus_value {
     double total, peak, communication;
     double violation[SKED_I_GAUS_FAMILIES];
 } sked_i_gaus_value;
-
-typedef struct sked_i_gaus_evaluator sked_i_gaus_evaluator;
-
-/* The part of a backend's table that evaluates the relaxation. */
-typedef struct sked_i_gaus_backend {
-    sked_status (*create)(const sked_i_gaus_view *view, int threads, sked_i_gaus_evaluator **out,
-                          sked_error *err);
-    void (*destroy)(sked_i_gaus_evaluator *evaluator);
-    /*
-     * Value and gradient (dmu, dsigma: [ops], overwritten) at mu, sigma: [ops]. O(windows of ops and
-     * edges + profiles * steps); memory O(windows + profiles * steps). Same threads: same bits.
-     */
-    sked_status (*evaluate)(sked_i_gaus_evaluator *evaluator, const sked_i_gaus_terms *terms,
-                            const double *mu, const double *sigma, double *dmu, double *dsigma,
-                            sked_i_gaus_value *value, sked_error *err);
-    /* Expected profile of the last evaluation: [cells], cells = period or steps + 1. */
-    const double *(*profile)(const sked_i_gaus_evaluator *evaluator, int32_t profile);
-} sked_i_gaus_backend;
 
 /* ------------------------------------------------------------------ descents */
 
@@ -127,11 +114,12 @@ typedef struct sked_i_gaus_descent_backend {
     sked_status (*aim)(sked_i_gaus_descent *descent, const sked_i_gaus_terms *terms, const double *violation,
                        sked_error *err);
     /*
-     * Value and gradient by the means (dmu: [ops]) at the point. No run is under way. STOPPED, without a
-     * message: the limit of the bounds was heard; so from run.
+     * Value and gradient (dmu, dsigma: [ops]; dsigma NULL: not wanted) at the point. No run is under way.
+     * O(windows of ops and edges + profiles * steps); memory O(windows + profiles * steps). Same threads:
+     * same bits. STOPPED, without a message: the limit of the bounds is reached; so from run.
      */
-    sked_status (*evaluate)(sked_i_gaus_descent *descent, double *dmu, sked_i_gaus_value *value,
-                            sked_error *err);
+    sked_status (*evaluate)(sked_i_gaus_descent *descent, double *dmu, double *dsigma,
+                            sked_i_gaus_value *value, sked_error *err);
     /* Starts 1 to SKED_I_GAUS_RUN steps after those under way, fewer than SKED_I_GAUS_FLIGHT runs. */
     sked_status (*run)(sked_i_gaus_descent *descent, const sked_i_gaus_step *steps, int count,
                        sked_error *err);
@@ -143,10 +131,8 @@ typedef struct sked_i_gaus_descent_backend {
                         sked_error *err);
 } sked_i_gaus_descent_backend;
 
-extern const sked_i_gaus_backend sked_i_gaus_cpu;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu;
 #ifdef SKED_WITH_CUDA
-extern const sked_i_gaus_backend sked_i_gaus_cuda;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda;
 #endif
 #endif

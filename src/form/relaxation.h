@@ -4,6 +4,7 @@
  */
 #ifndef SKED_FORM_RELAXATION_H
 #define SKED_FORM_RELAXATION_H
+#include "base/arena.h"
 #include "form/loop.h"
 
 /* What an edge is at the interval: a rule, one between iterations, or neither a rule nor a use. */
@@ -14,6 +15,7 @@ enum { SKED_I_RELAXATION_FORWARD, SKED_I_RELAXATION_CARRIED, SKED_I_RELAXATION_I
  * the last. Shared by all threads.
  */
 typedef struct sked_i_relaxation {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     sked_i_loop *loop;

@@ -78,60 +78,6 @@ cleanup:
     return st;
 }
 
-/*
- * Steps of a run as CUDA graphs: launching kernels one by one takes longer than small problems do. What
- * differs from step to step is read from memory, so one graph serves all runs of CAPTURED steps
- * that land in the same place.
- */
-enum { CAPTURED = 16 };
-typedef struct graphs {
-    cudaGraphExec_t at[SKED_I_GAUS_FLIGHT];
-} graphs;
-static void graphs_clear(graphs *g);
-/* launch(data, place, step) launches one step on the stream; `count` of them are made. */
-typedef void (*launch_fn)(void *data, int place, int step);
-
-static void graphs_clear(graphs *g)
-{
-    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
-        if (g->at[k] != NULL)
-            cudaGraphExecDestroy(g->at[k]);
-        g->at[k] = NULL;
-    }
-}
-
-static sked_status capture(graphs *g, int place, launch_fn launch, void *data, cudaStream_t stream,
-                           sked_error *err)
-{
-    sked_status st = SKED_OK;
-    cudaGraph_t graph = NULL;
-    CUDA_TRY(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    for (int k = 0; k < CAPTURED; k++)
-        launch(data, place, k);
-    CUDA_TRY(cudaStreamEndCapture(stream, &graph));
-    CUDA_TRY(cudaGraphInstantiate(&g->at[place], graph, 0));
-cleanup:
-    if (graph != NULL)
-        cudaGraphDestroy(graph);
-    return st;
-}
-
-static sked_status graphs_run(graphs *g, int place, int count, launch_fn launch, void *data,
-                              cudaStream_t stream, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    if (count == CAPTURED) {
-        if (g->at[place] == NULL)
-            SKED_TRY(capture(g, place, launch, data, stream, err));
-        CUDA_TRY(cudaGraphLaunch(g->at[place], stream));
-        return SKED_OK;
-    }
-    for (int k = 0; k < count; k++)
-        launch(data, place, k);
-cleanup:
-    return st;
-}
-
 /* ------------------------------------------------------------------ one step */
 
 /* What differs from step to step. */
@@ -152,7 +98,7 @@ typedef struct descent {
     numbers *sent;
     sked_i_gaus_decay decay;
     landings back;
-    graphs runs;
+    cudaGraphExec_t runs[SKED_I_GAUS_FLIGHT]; /* of CAPTURED steps that land there; NULL: not made yet */
 } descent;
 
 /* What the table calls a descent. */
@@ -160,8 +106,6 @@ static inline descent *mine(sked_i_gaus_descent *x)
 {
     return reinterpret_cast<descent *>(x);
 }
-
-/* ------------------------------------------------------------------ one step */
 
 struct mover {
     const int32_t *lo, *hi;
@@ -200,9 +144,8 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_g
 }
 
 /* Step k of the run that lands in `place`. */
-static void launch_step(void *data, int place, int k)
+static void launch_step(const descent *d, int place, int k)
 {
-    const descent *d = (const descent *)data;
     const sked_i_gaus_board b = d->steps.board;
     const cudaStream_t stream = d->steps.stream;
     const unsigned blocks = (unsigned)(((int64_t)b.ops * 8 + SKED_I_GAUS_BLOCK - 1) / SKED_I_GAUS_BLOCK);
@@ -214,11 +157,60 @@ static void launch_step(void *data, int place, int k)
     SKED_LAUNCH(adam_kernel, blocks > 0 ? blocks : 1, SKED_I_GAUS_BLOCK, 0, stream, b, m);
 }
 
+/* ------------------------------------------------------------------ runs of steps */
+
+/*
+ * Steps of a run as CUDA graphs: launching kernels one by one takes longer than small problems do. What
+ * differs from step to step is read from memory, so one graph serves all runs of CAPTURED steps that land in
+ * the same place.
+ */
+enum { CAPTURED = 16 };
+
+static void clear_graphs(descent *d)
+{
+    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
+        if (d->runs[k] != NULL)
+            cudaGraphExecDestroy(d->runs[k]);
+        d->runs[k] = NULL;
+    }
+}
+
+static sked_status capture(descent *d, int place, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    cudaGraph_t graph = NULL;
+    CUDA_TRY(cudaStreamBeginCapture(d->steps.stream, cudaStreamCaptureModeThreadLocal));
+    for (int k = 0; k < CAPTURED; k++)
+        launch_step(d, place, k);
+    CUDA_TRY(cudaStreamEndCapture(d->steps.stream, &graph));
+    CUDA_TRY(cudaGraphInstantiate(&d->runs[place], graph, 0));
+cleanup:
+    if (graph != NULL)
+        cudaGraphDestroy(graph);
+    return st;
+}
+
+static sked_status launch_run(descent *d, int place, int count, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (count == CAPTURED) {
+        if (d->runs[place] == NULL)
+            SKED_TRY(capture(d, place, err));
+        CUDA_TRY(cudaGraphLaunch(d->runs[place], d->steps.stream));
+        return SKED_OK;
+    }
+    for (int k = 0; k < count; k++)
+        launch_step(d, place, k);
+cleanup:
+    return st;
+}
+
 /* ------------------------------------------------------------------ opening and closing */
 
-static void lay(sked_i_cuda_arena *a, void *data)
+static void lay(descent *d)
 {
-    descent *d = (descent *)data;
+    sked_i_cuda_arena *a = &d->steps.arena;
+    sked_i_gaus_steps_lay(&d->steps);
     const int64_t n = d->steps.board.ops, rows = (int64_t)d->steps.board.profiles + 1;
     d->lo = sked_i_cut<int32_t>(a, n);
     d->hi = sked_i_cut<int32_t>(a, n);
@@ -231,7 +223,8 @@ static void lay(sked_i_cuda_arena *a, void *data)
 static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked_error *err)
 {
     descent d = {};
-    sked_i_gaus_steps_count(&d.steps, view, lay, &d);
+    sked_i_gaus_steps_measure(&d.steps, view);
+    lay(&d);
     const double need = (double)d.steps.arena.used, left = (double)sked_i_cuda_free_bytes();
     if (left < need)
         return sked_i_fail(err, SKED_ERR_DEVICE,
@@ -249,7 +242,7 @@ static void destroy(sked_i_gaus_descent *opaque)
         return;
     sked_i_gaus_steps_close(&d->steps);
     landings_close(&d->back);
-    graphs_clear(&d->runs);
+    clear_graphs(d);
     cudaFreeHost(d->sent_tau);
     cudaFreeHost(d->sent);
     free(d);
@@ -266,7 +259,11 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
     if (d == NULL)
         return sked_i_no_memory(err);
     d->bounds = bounds;
-    SKED_TRY(sked_i_gaus_steps_open(&d->steps, view, lay, d, err));
+    sked_i_gaus_steps_measure(&d->steps, view);
+    lay(d);
+    SKED_TRY(sked_i_cuda_arena_open(&d->steps.arena, "a descent of gaus", err));
+    lay(d);
+    SKED_TRY(sked_i_gaus_steps_open(&d->steps, err));
     SKED_TRY(landings_open(&d->back, 2 * (int64_t)view->ops, err));
     CUDA_TRY(cudaMallocHost(&d->sent_tau, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * rows));
     CUDA_TRY(cudaMallocHost(&d->sent, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * sizeof *d->sent));
@@ -299,15 +296,14 @@ static sked_status aim(sked_i_gaus_descent *opaque, const sked_i_gaus_terms *ter
                        sked_error *err)
 {
     descent *d = mine(opaque);
-    graphs_clear(&d->runs); /* they have the terms in them */
+    clear_graphs(d); /* they have the terms in them */
     return sked_i_gaus_steps_aim(&d->steps, terms, violation, err);
 }
 
-static sked_status evaluate(sked_i_gaus_descent *opaque, double *dmu, sked_i_gaus_value *value,
-                            sked_error *err)
+static sked_status evaluate(sked_i_gaus_descent *opaque, double *dmu, double *dsigma,
+                            sked_i_gaus_value *value, sked_error *err)
 {
-    descent *d = mine(opaque);
-    return sked_i_gaus_steps_evaluate(&d->steps, dmu, NULL, value, err);
+    return sked_i_gaus_steps_evaluate(&mine(opaque)->steps, dmu, dsigma, value, err);
 }
 
 static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *steps, int count, sked_error *err)
@@ -330,7 +326,7 @@ static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *step
             SKED_I_GAUS_PIECE(d->now + first, d->sent + first, count)};
         SKED_TRY(sked_i_gaus_send(pieces, 2, stream, err));
     }
-    SKED_TRY(graphs_run(&d->runs, place, count, launch_step, d, stream, err));
+    SKED_TRY(launch_run(d, place, count, err));
     SKED_TRY(landings_send(&d->back, b->mu, b->control, stream, err));
 cleanup:
     return st;

@@ -2,11 +2,10 @@
 #include "backend/cuda/gaus_steps.h"
 
 extern "C" {
-#include "backend/backend.h"
-#include "base/memory.h"
+#include "base/arena.h"
 }
 
-#include <limits.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------ what lies on the device */
 
@@ -17,25 +16,23 @@ static int copies_of(int64_t cells)
     return copies < 1 ? 1 : copies > 64 ? 64 : (int)copies;
 }
 
-/* As in cpu/gaus/evaluate.c: how far unfolded time reaches. */
-static void measure(sked_i_gaus_board *b, const sked_i_gaus_view *v)
+static bool is_heavy(const sked_i_gaus_view *v, int32_t i)
 {
-    int64_t longest = 0;
-    for (int32_t i = 0; i < v->ops; i++) {
-        longest = v->duration[i] > longest ? v->duration[i] : longest;
-        b->heavy_count += v->succ_ptr[i + 1] - v->succ_ptr[i] > SKED_I_GAUS_HEAVY;
-    }
-    for (int64_t e = 0; e < v->succ_ptr[v->ops]; e++)
-        if (v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED && v->shift[e] > longest)
-            longest = v->shift[e];
+    return v->succ_ptr[i + 1] - v->succ_ptr[i] > SKED_I_GAUS_HEAVY;
+}
+
+void sked_i_gaus_steps_measure(sked_i_gaus_steps *s, const sked_i_gaus_view *v)
+{
+    sked_i_gaus_board *b = &s->board;
+    s->view = v;
+    sked_i_gaus_measure(v, &b->cells, &b->lead, &b->length);
+    for (int32_t i = 0; i < v->ops; i++)
+        b->heavy_count += is_heavy(v, i);
     b->ops = v->ops;
     b->profiles = v->profiles;
     b->steps = v->steps;
     b->period = v->period;
     b->edges = v->succ_ptr[v->ops];
-    b->cells = v->period > 0 ? v->period : v->steps + 1;
-    b->lead = v->period > 0 ? v->period * (1 + 64 / v->period) : 0;
-    b->length = v->period > 0 ? (int32_t)(b->lead * 2 + v->steps + longest + 1) : v->steps + 1;
     b->copies = copies_of(((int64_t)b->profiles + 1) * b->length);
     const int64_t blocks = ((int64_t)v->ops + SKED_I_GAUS_TEAM - 1) / SKED_I_GAUS_TEAM;
     b->light_blocks = blocks < 1 ? 1 : blocks < SKED_I_GAUS_BLOCKS ? (int)blocks : SKED_I_GAUS_BLOCKS;
@@ -84,25 +81,25 @@ static void lay_numbers(sked_i_gaus_board *b, sked_i_cuda_arena *a)
     b->control = sked_i_cut<sked_i_gaus_control>(a, 1);
 }
 
+void sked_i_gaus_steps_lay(sked_i_gaus_steps *s)
+{
+    lay_problem(&s->board, &s->arena, s->view);
+    lay_numbers(&s->board, &s->arena);
+}
+
 /* ------------------------------------------------------------------ what the host works out */
 
 typedef struct made {
+    sked_i_arena arena;
     int64_t *pred_ptr, *pred_edge;
     double *net, *scale;
     int32_t *heavy;
     sked_i_normal *normal;
 } made;
 
-static void free_made(made *m)
+template <class T> static bool make_room(made *m, T **out, int64_t count)
 {
-    void *const owned[] = {m->pred_ptr, m->pred_edge, m->net, m->scale, m->heavy, m->normal};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
-}
-
-template <class T> static bool make_room(T **out, int64_t count)
-{
-    return (*out = (T *)sked_i_alloc_zero(count, sizeof(T))) != NULL;
+    return (*out = (T *)sked_i_arena_alloc_zero(&m->arena, count, sizeof(T))) != NULL;
 }
 
 /* In-edges in the order of their numbers, and what a mean adds to communication. */
@@ -110,13 +107,13 @@ static void turn_edges(const sked_i_gaus_view *v, sked_i_gaus_board *b, made *m)
 {
     b->shifts = 0;
     for (int64_t e = 0; e < b->edges; e++)
-        m->pred_ptr[v->edge_to[e] + 1] += v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
+        m->pred_ptr[v->edge_to[e] + 1] += sked_i_gaus_counts(v, e);
     for (int32_t i = 0; i < v->ops; i++)
         m->pred_ptr[i + 1] += m->pred_ptr[i];
     for (int32_t i = 0; i < v->ops; i++)
         for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++) {
             const int32_t to = v->edge_to[e];
-            if (v->edge_kind[e] == SKED_I_GAUS_EDGE_IGNORED)
+            if (!sked_i_gaus_counts(v, e))
                 continue;
             m->pred_edge[m->pred_ptr[to]++] = e;
             m->net[to] += v->edge_bytes[e];
@@ -148,15 +145,15 @@ static void set_scales(const sked_i_gaus_view *v, made *m)
 static sked_status make(const sked_i_gaus_view *v, sked_i_gaus_board *b, made *m, sked_error *err)
 {
     int32_t heavy = 0;
-    if (!make_room(&m->pred_ptr, (int64_t)v->ops + 2) || !make_room(&m->pred_edge, b->edges) ||
-        !make_room(&m->net, v->ops) || !make_room(&m->scale, (int64_t)v->profiles + 1) ||
-        !make_room(&m->heavy, b->heavy_count) || !make_room(&m->normal, 1))
+    if (!make_room(m, &m->pred_ptr, (int64_t)v->ops + 2) || !make_room(m, &m->pred_edge, b->edges) ||
+        !make_room(m, &m->net, v->ops) || !make_room(m, &m->scale, (int64_t)v->profiles + 1) ||
+        !make_room(m, &m->heavy, b->heavy_count) || !make_room(m, &m->normal, 1))
         return sked_i_no_memory(err);
     turn_edges(v, b, m);
     set_scales(v, m);
     sked_i_normal_init(m->normal);
     for (int32_t i = 0; i < v->ops; i++)
-        if (v->succ_ptr[i + 1] - v->succ_ptr[i] > SKED_I_GAUS_HEAVY)
+        if (is_heavy(v, i))
             m->heavy[heavy++] = i;
     return SKED_OK;
 }
@@ -204,35 +201,15 @@ cleanup:
     return st;
 }
 
-static void lay_out(sked_i_gaus_steps *s, sked_i_gaus_lay_fn lay, void *data)
-{
-    lay_problem(&s->board, &s->arena, s->view);
-    lay_numbers(&s->board, &s->arena);
-    if (lay != NULL)
-        lay(&s->arena, data);
-}
-
-void sked_i_gaus_steps_count(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
-                             void *data)
-{
-    s->view = view;
-    measure(&s->board, view);
-    lay_out(s, lay, data);
-}
-
-sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
-                                   void *data, sked_error *err)
+sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, sked_error *err)
 {
     sked_status st = SKED_OK;
     made m = {};
-    sked_i_gaus_steps_count(s, view, lay, data);
-    SKED_TRY(sked_i_cuda_arena_open(&s->arena, "a descent of gaus", err));
-    lay_out(s, lay, data);
-    SKED_TRY(make(view, &s->board, &m, err));
+    SKED_TRY(make(s->view, &s->board, &m, err));
     CUDA_TRY(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     SKED_TRY(send_problem(s, &m, err));
 cleanup:
-    free_made(&m);
+    sked_i_arena_free(&m.arena);
     return st;
 }
 
@@ -247,48 +224,19 @@ void sked_i_gaus_steps_close(sked_i_gaus_steps *s)
 
 /* ------------------------------------------------------------------ one evaluation */
 
-static bool matters(const sked_i_gaus_terms *t, int family)
-{
-    return t->multiplier[family] != 0 || t->penalty[family] != 0;
-}
-
-sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty,
-                                             const double *violation, double alpha)
-{
-    sked_i_gaus_control c = {};
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        c.multiplier[f] = multiplier[f];
-        c.penalty[f] = penalty[f];
-        c.before[f] = violation[f];
-    }
-    c.alpha = alpha;
-    c.lost = INT32_MAX;
-    return c;
-}
-
-static unsigned what_matters(const sked_i_gaus_view *v, const sked_i_gaus_terms *t)
-{
-    unsigned what = 0;
-    if (v->memory != NULL && (t->weight[v->profiles] != 0 || isfinite(t->capacity[v->profiles])))
-        what |= SKED_I_GAUS_WITH_MEMORY;
-    if (matters(t, SKED_I_GAUS_DEPENDENCY) || matters(t, SKED_I_GAUS_RECURRENCE))
-        what |= SKED_I_GAUS_WITH_EDGES;
-    if (matters(t, SKED_I_GAUS_LATENCY))
-        what |= SKED_I_GAUS_WITH_LATENCY;
-    for (int32_t p = 0; p <= v->profiles; p++)
-        what |= isfinite(t->capacity[p]) ? SKED_I_GAUS_WITH_CAPACITY : 0;
-    return what;
-}
-
 sked_status sked_i_gaus_steps_aim(sked_i_gaus_steps *s, const sked_i_gaus_terms *terms,
                                   const double *violation, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &s->board;
     const int32_t rows = b->profiles + 1;
-    const sked_i_gaus_control control =
-        sked_i_gaus_control_make(terms->multiplier, terms->penalty, violation, terms->alpha);
-    s->what = what_matters(s->view, terms);
+    sked_i_gaus_control control = {};
+    memcpy(control.multiplier, terms->multiplier, sizeof control.multiplier);
+    memcpy(control.penalty, terms->penalty, sizeof control.penalty);
+    memcpy(control.before, violation, sizeof control.before);
+    control.alpha = terms->alpha;
+    control.lost = INT32_MAX;
+    s->what = sked_i_gaus_what_matters(s->view, terms);
     const sked_i_gaus_piece pieces[] = {SKED_I_GAUS_PIECE(b->weight, terms->weight, rows),
                                         SKED_I_GAUS_PIECE(b->capacity, terms->capacity, rows),
                                         SKED_I_GAUS_PIECE(b->tau, terms->tau, rows),
@@ -318,19 +266,11 @@ cleanup:
 
 sked_status sked_i_gaus_control_check(const sked_i_gaus_control *c, sked_error *err)
 {
-    const sked_i_gaus_value *v = &c->value;
     if (c->lost != INT32_MAX)
         return sked_i_fail(err, SKED_ERR_BUG,
                            "the differentiable scheduler's gradient is not finite at op %d on the GPU",
                            (int)c->lost);
-    if (isfinite(v->total))
-        return SKED_OK;
-    return sked_i_fail(err, SKED_ERR_BUG,
-                       "the differentiable scheduler met a number that is not finite on the GPU: total %g, "
-                       "peak %g, communication %g, violations %g %g %g %g, multipliers %g %g %g %g",
-                       v->total, v->peak, v->communication, v->violation[0], v->violation[1], v->violation[2],
-                       v->violation[3], c->multiplier[0], c->multiplier[1], c->multiplier[2],
-                       c->multiplier[3]);
+    return sked_i_gaus_check_value(&c->value, c->multiplier, " on the GPU", err);
 }
 
 sked_status sked_i_gaus_steps_evaluate(sked_i_gaus_steps *s, double *dmu, double *dsigma,
@@ -355,69 +295,3 @@ sked_status sked_i_gaus_steps_evaluate(sked_i_gaus_steps *s, double *dmu, double
 cleanup:
     return st;
 }
-
-/* ------------------------------------------------------------------ the table of the evaluator */
-
-typedef struct evaluator {
-    sked_i_gaus_steps steps;
-    double *profile; /* [(profiles + 1) * cells] of the last evaluation */
-} evaluator;
-
-/* What the table calls an evaluator. */
-static inline evaluator *mine(sked_i_gaus_evaluator *x)
-{
-    return reinterpret_cast<evaluator *>(x);
-}
-
-static void destroy(sked_i_gaus_evaluator *opaque)
-{
-    evaluator *s = mine(opaque);
-    if (s == NULL)
-        return;
-    sked_i_gaus_steps_close(&s->steps);
-    free(s->profile);
-    free(s);
-}
-
-static sked_status create(const sked_i_gaus_view *view, int threads, sked_i_gaus_evaluator **out,
-                          sked_error *err)
-{
-    evaluator *s = (evaluator *)sked_i_alloc_zero(1, sizeof *s);
-    (void)threads;
-    if (s == NULL)
-        return sked_i_no_memory(err);
-    sked_status st = sked_i_gaus_steps_open(&s->steps, view, NULL, NULL, err);
-    const int64_t cells = ((int64_t)view->profiles + 1) * s->steps.board.cells;
-    if (st == SKED_OK && !make_room(&s->profile, cells))
-        st = sked_i_no_memory(err);
-    if (st == SKED_OK)
-        *out = reinterpret_cast<sked_i_gaus_evaluator *>(s);
-    else
-        destroy(reinterpret_cast<sked_i_gaus_evaluator *>(s));
-    return st;
-}
-
-static sked_status evaluate(sked_i_gaus_evaluator *opaque, const sked_i_gaus_terms *terms, const double *mu,
-                            const double *sigma, double *dmu, double *dsigma, sked_i_gaus_value *value,
-                            sked_error *err)
-{
-    static const double none[SKED_I_GAUS_FAMILIES] = {0, 0, 0, 0};
-    sked_status st = SKED_OK;
-    evaluator *s = mine(opaque);
-    const sked_i_gaus_board *b = &s->steps.board;
-    SKED_TRY(sked_i_gaus_steps_aim(&s->steps, terms, none, err));
-    SKED_TRY(sked_i_gaus_steps_place(&s->steps, mu, sigma, err));
-    SKED_TRY(sked_i_gaus_steps_evaluate(&s->steps, dmu, dsigma, value, err));
-    CUDA_TRY(cudaMemcpy(s->profile, b->profile, ((size_t)b->profiles + 1) * b->cells * sizeof(double),
-                        cudaMemcpyDeviceToHost));
-cleanup:
-    return st;
-}
-
-static const double *profile_of(const sked_i_gaus_evaluator *opaque, int32_t profile)
-{
-    const evaluator *s = reinterpret_cast<const evaluator *>(opaque);
-    return s->profile + (int64_t)profile * s->steps.board.cells;
-}
-
-extern "C" const sked_i_gaus_backend sked_i_gaus_cuda = {create, destroy, evaluate, profile_of};

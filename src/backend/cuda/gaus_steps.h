@@ -22,14 +22,6 @@ extern "C" {
 
 #include "backend/cuda/runtime.h"
 
-/* What an evaluation looks at. */
-enum {
-    SKED_I_GAUS_WITH_MEMORY = 1,
-    SKED_I_GAUS_WITH_EDGES = 2,
-    SKED_I_GAUS_WITH_LATENCY = 4,
-    SKED_I_GAUS_WITH_CAPACITY = 8
-};
-
 /* Numbers that the host and one thread of the device keep. */
 typedef struct sked_i_gaus_control {
     double multiplier[SKED_I_GAUS_FAMILIES], penalty[SKED_I_GAUS_FAMILIES];
@@ -55,7 +47,7 @@ enum {
 /* The problem and its point on the device; kernels get it by value. */
 typedef struct sked_i_gaus_board {
     int32_t ops, profiles, steps, period;
-    int32_t lead, length, cells; /* as in cpu/gaus/terms.h */
+    int32_t cells, lead, length; /* sked_i_gaus_measure */
     int32_t heavy_count;
     int64_t edges;
     int light_blocks, heavy_blocks;
@@ -88,7 +80,7 @@ typedef struct sked_i_gaus_board {
     sked_i_gaus_control *control;
 } sked_i_gaus_board;
 
-/* Launches on a stream. tau: [profiles + 1] on the device. */
+/* Launches on a stream. what: SKED_I_GAUS_WITH_*. tau: [profiles + 1] on the device. */
 void sked_i_gaus_forward(const sked_i_gaus_board *b, unsigned what, cudaStream_t stream);
 /* raise: on the device, how multipliers grow afterwards; NULL: they do not. */
 void sked_i_gaus_profiles(const sked_i_gaus_board *b, const double *tau, const sked_i_gaus_growth *raise,
@@ -120,14 +112,12 @@ sked_status sked_i_gaus_send(const sked_i_gaus_piece *pieces, int count, cudaStr
         (void *)(to), (from), (size_t)(count) * sizeof *(to) \
     }
 
-/* Further pieces of the arena; called twice, first to count. */
-typedef void (*sked_i_gaus_lay_fn)(sked_i_cuda_arena *arena, void *data);
-/* Puts the problem on the device. lay: NULL, or what else is wanted there. Close it after a failure, too. */
-sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
-                                   void *data, sked_error *err);
-/* Only counts: s->arena.used bytes would be taken. */
-void sked_i_gaus_steps_count(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
-                             void *data);
+/* Sizes of the board. */
+void sked_i_gaus_steps_measure(sked_i_gaus_steps *s, const sked_i_gaus_view *view);
+/* Cuts its arrays from the arena, or counts them. */
+void sked_i_gaus_steps_lay(sked_i_gaus_steps *s);
+/* Puts the problem there once they are cut. Close it after a failure, too. */
+sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, sked_error *err);
 void sked_i_gaus_steps_close(sked_i_gaus_steps *s);
 /* Sends terms, and violations to compare with, to the device. */
 sked_status sked_i_gaus_steps_aim(sked_i_gaus_steps *s, const sked_i_gaus_terms *terms,
@@ -138,8 +128,6 @@ sked_status sked_i_gaus_steps_place(sked_i_gaus_steps *s, const double *mu, cons
 /* Value and gradient at the point; dsigma may be NULL. Waits. */
 sked_status sked_i_gaus_steps_evaluate(sked_i_gaus_steps *s, double *dmu, double *dsigma,
                                        sked_i_gaus_value *value, sked_error *err);
-sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty,
-                                             const double *violation, double alpha);
 /* BUG where the value, or the gradient of an op, is not finite. */
 sked_status sked_i_gaus_control_check(const sked_i_gaus_control *control, sked_error *err);
 
@@ -180,23 +168,9 @@ __device__ static inline double gaus_warp_sum(double x)
         x += __shfl_xor_sync(0xffffffffu, x, k);
     return x;
 }
-/* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
-__device__ static inline double gaus_excess(const sked_i_normal *t, double m, double s, double *dm,
-                                            double *ds)
-{
-    double pdf;
-    const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
-    *dm = cdf;
-    *ds = pdf;
-    return s * (pdf + z * cdf);
-}
 __device__ static inline bool gaus_counts(const sked_i_gaus_board &b, int64_t e)
 {
     return b.edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
-}
-__device__ static inline int gaus_family(const sked_i_gaus_board &b, int64_t e)
-{
-    return b.edge_kind[e] == SKED_I_GAUS_EDGE_CARRIED ? SKED_I_GAUS_RECURRENCE : SKED_I_GAUS_DEPENDENCY;
 }
 
 /* The gradient of op i. Eight neighbouring lanes call it, `lane` of them, and all get it. */

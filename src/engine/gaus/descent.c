@@ -13,6 +13,7 @@
 
 /* What a loop over the steps of one descent keeps. */
 typedef struct descent {
+    sked_i_arena arena;
     sked_i_gaus_legaliser *l;
     const sked_i_relaxation *m;
     const sked_i_gaus_tuning *tuning;
@@ -27,8 +28,7 @@ typedef struct descent {
     int32_t most;              /* steps of the next run at most */
     double peak;               /* of the start: the scale of tau */
     sked_i_gaus_terms terms;
-    bool
-        harvests[SKED_I_GAUS_FLIGHT]; /* per run under way, the oldest first: its means are to be legalised */
+    bool harvests[SKED_I_GAUS_FLIGHT]; /* runs under way, oldest first: are its means to be legalised? */
     int under_way;
     int32_t all, stretch; /* steps altogether; between returns to the incumbent */
     int32_t every;        /* steps between legalisations */
@@ -87,22 +87,12 @@ static sked_status open_descent(descent *d, sked_error *err)
     d->most = !d->backend->beside ? 1 : d->m->n > large ? short_run : long_run;
     const int64_t longest = d->backend->beside ? long_run : 1;
     SKED_TRY(d->backend->create(&d->view, &d->bounds, d->tuning->threads, &d->steps, err));
-    SKED_NEW(d->sigma, n);
-    SKED_NEW(d->dmu, n);
-    SKED_NEW(d->tau, longest * rows);
-    SKED_NEW(d->planned, longest);
+    SKED_OWN(&d->arena, d->sigma, n);
+    SKED_OWN(&d->arena, d->dmu, n);
+    SKED_OWN(&d->arena, d->tau, longest * rows);
+    SKED_OWN(&d->arena, d->planned, longest);
 cleanup:
     return st;
-}
-
-static void close_descent(descent *d)
-{
-    if (d->steps != NULL)
-        d->backend->destroy(d->steps);
-    free(d->sigma);
-    free(d->dmu);
-    free(d->tau);
-    free(d->planned);
 }
 
 /* sigma as a share of the window; wide enough to feel a neighbour step where there is a choice at all. */
@@ -143,7 +133,7 @@ static sked_status measure(descent *d, sked_i_gaus_value *value, sked_error *err
     sked_status st = SKED_OK;
     static const double none[SKED_I_GAUS_FAMILIES] = {0};
     SKED_TRY(d->backend->aim(d->steps, &d->terms, none, err));
-    SKED_TRY(d->backend->evaluate(d->steps, d->dmu, value, err));
+    SKED_TRY(d->backend->evaluate(d->steps, d->dmu, NULL, value, err));
 cleanup:
     return st;
 }
@@ -199,11 +189,10 @@ static sked_status prepare(descent *d, sked_error *err)
     d->peak = 0;
     for (int32_t i = 0; i < m->n; i++)
         assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
-    sked_i_gaus_round(m, d->mu, false, d->l->at);
-    sked_i_gaus_state_set(d->l->state, d->l->at);
+    sked_i_gaus_load_rounded(d->l, d->mu);
     for (int32_t p = 0; p <= m->profiles; p++)
-        for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)
-            d->peak = fmax(d->peak, d->l->state->level[(int64_t)p * m->cells + c]);
+        if (m->weight[p] > 0)
+            d->peak = fmax(d->peak, sked_i_gaus_state_peak(d->l->state, p));
     d->terms =
         (sked_i_gaus_terms){.weight = m->weight, .capacity = m->capacity, .tau = d->tau, .alpha = m->alpha};
     reset_sigma(d, d->tuning->sigma_scale);
@@ -274,11 +263,9 @@ static sked_status settle(descent *d, sked_error *err)
     d->under_way--;
     memmove(d->harvests, d->harvests + 1, (size_t)d->under_way * sizeof *d->harvests);
     const sked_status st = d->backend->wait(d->steps, d->mu, d->sigma, &value, err);
-    if (st != SKED_OK)
-        return st;
-    if (look)
+    if (st == SKED_OK && look)
         harvest(d);
-    return SKED_OK;
+    return st;
 }
 
 static sked_status settle_all(descent *d, sked_error *err)
@@ -372,13 +359,14 @@ sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const sked_i_gaus_tuni
     assert(tuning->every >= 1 && tuning->threads >= 1 && tuning->rate > 0 && tuning->sigma_scale > 0);
     if (sked_i_limit_reached(limit))
         return SKED_OK;
-    sked_status st = open_descent(&d, err);
-    if (st == SKED_OK)
-        st = prepare(&d, err);
-    if (st == SKED_OK)
-        st = set_multipliers(&d, err);
-    if (st == SKED_OK)
-        st = descend(&d, err);
-    close_descent(&d);
+    sked_status st = SKED_OK;
+    SKED_TRY(open_descent(&d, err));
+    SKED_TRY(prepare(&d, err));
+    SKED_TRY(set_multipliers(&d, err));
+    SKED_TRY(descend(&d, err));
+cleanup:
+    if (d.steps != NULL)
+        d.backend->destroy(d.steps);
+    sked_i_arena_free(&d.arena);
     return st == SKED_ERR_STOPPED ? SKED_OK : st; /* what it has found until then counts */
 }

@@ -15,8 +15,8 @@
 #ifndef SKED_ENGINE_GAUS_GAUS_RELAXATION_H
 #define SKED_ENGINE_GAUS_GAUS_RELAXATION_H
 #include "backend/gaussian.h"
+#include "base/arena.h"
 #include "base/explog.h"
-#include "base/memory.h"
 #include "base/rng.h"
 #include "engine/modulo/modulo.h"
 #include "form/relaxation.h"
@@ -68,6 +68,7 @@ enum { SKED_I_GAUS_FARTHEST = 64 }; /* steps a single move may go */
 /* One per thread. Windows and edges hold at all times between calls. */
 
 typedef struct sked_i_gaus_state {
+    sked_i_arena arena;
     const sked_i_relaxation *m;
     int32_t *at;      /* [n] starts */
     int32_t *last;    /* [n] when the last consumer of its value starts; INT32_MIN without one */
@@ -93,7 +94,9 @@ void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at);
 void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start);
 /* Is every window, edge and capacity kept? O(ops + edges + profiles * cells). */
 bool sked_i_gaus_state_legal(const sked_i_gaus_state *s);
-/* The objective of the schedule as it stands. O(profiles * cells). */
+/* The highest level of profile p. O(cells). */
+double sked_i_gaus_state_peak(const sked_i_gaus_state *s, int32_t p);
+/* The objective of the schedule. O(profiles * cells). */
 double sked_i_gaus_state_value(const sked_i_gaus_state *s);
 /* Smoothing: tau of every profile as a multiple of its typical amount. O(profiles * cells + uses). */
 void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau);
@@ -122,6 +125,7 @@ void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlie
 
 /* What turns means into schedules that keep everything. */
 typedef struct sked_i_gaus_legaliser {
+    sked_i_arena arena;
     const sked_i_relaxation *m;
     sked_i_gaus_state *state;       /* the last schedule made */
     sked_i_ims *ims;                /* NULL without capacities */
@@ -131,6 +135,8 @@ typedef struct sked_i_gaus_legaliser {
 SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m,
                                                          sked_i_gaus_legaliser **out, sked_error *err);
 void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l);
+/* mu, rounded later, into l->state, capacities or not. */
+void sked_i_gaus_load_rounded(sked_i_gaus_legaliser *l, const double *mu);
 /*
  * The best schedule that mu gives into l->state: rounded each way, or one way once the limit is reached; with
  * capacities placed by iterative modulo scheduling near the rounded means in their order, ejecting where it

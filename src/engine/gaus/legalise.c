@@ -58,20 +58,25 @@ void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlie
         assert(at[i] >= m->lo[i] && at[i] <= m->hi[i]); /* pushed only as far as the windows reckon with */
 }
 
+void sked_i_gaus_load_rounded(sked_i_gaus_legaliser *l, const double *mu)
+{
+    sked_i_gaus_round(l->m, mu, false, l->at);
+    sked_i_gaus_state_set(l->state, l->at);
+}
+
 /* ------------------------------------------------------------------ capacities */
 
 sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m, sked_i_gaus_legaliser **out,
                                          sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_gaus_legaliser *l = sked_i_alloc_zero(1, sizeof *l);
-    if (l == NULL)
-        return sked_i_no_memory(err);
+    sked_i_gaus_legaliser *l = NULL;
+    SKED_NEW0(l, 1);
     l->m = m;
     SKED_TRY(sked_i_gaus_state_create(m, &l->state, err));
-    SKED_NEW(l->at, m->n);
-    SKED_NEW(l->scratch, m->n);
-    SKED_NEW(l->middle, m->n);
+    SKED_OWN(&l->arena, l->at, m->n);
+    SKED_OWN(&l->arena, l->scratch, m->n);
+    SKED_OWN(&l->arena, l->middle, m->n);
     if (m->capped) {
         SKED_TRY(sked_i_ims_create(m->loop, &l->ims, err));
         SKED_TRY(sked_i_frame_create(m->loop, &l->near, err));
@@ -95,9 +100,7 @@ void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l)
     sked_i_gaus_state_destroy(l->state);
     sked_i_ims_destroy(l->ims);
     sked_i_frame_destroy(l->near);
-    free(l->at);
-    free(l->scratch);
-    free(l->middle);
+    sked_i_arena_free(&l->arena);
     free(l);
 }
 
@@ -160,13 +163,11 @@ bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked
     const sked_i_relaxation *m = l->m;
     if (m->capped)
         return legalise_capped(l, mu, limit);
-    for (int32_t i = 0; i < m->n; i++)
-        l->at[i] = l->scratch[i] = rounded(m, mu, i);
-    push_later(m, l->at);
-    const double later = value_of(l, l->at);
+    sked_i_gaus_load_rounded(l, mu);
+    const double later = sked_i_gaus_state_value(l->state);
     if (sked_i_limit_reached(limit)) /* the others take 0.2 s of a million ops */
         return true;
-    push_earlier(m, l->scratch);
+    sked_i_gaus_round(m, mu, true, l->scratch);
     for (int32_t i = 0; i < m->n; i++)
         l->middle[i] = (int32_t)floor(((double)l->at[i] + l->scratch[i]) / 2);
     const double earlier = value_of(l, l->scratch);

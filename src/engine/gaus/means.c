@@ -16,12 +16,12 @@
 #include "engine/gaus/gaus_relaxation.h"
 
 #include "backend/gaus_step.h"
-#include "base/explog.h"
 
 #include <assert.h>
 #include <string.h>
 
 typedef struct descent {
+    sked_i_arena arena;
     const sked_i_relaxation *m;
     const sked_i_gaus_tuning *tuning;
     double *mu;                  /* [n] */
@@ -56,22 +56,15 @@ static sked_status open_descent(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = d->m->n, cells = d->m->cells;
-    SKED_NEW(d->dmu, n);
-    SKED_NEW(d->end, n);
-    SKED_NEW0(d->momentum, n);
-    SKED_NEW0(d->variance, n);
-    SKED_NEW(d->profile, cells + 1);
-    SKED_NEW(d->price, cells + 1);
-    SKED_NEW(d->sums, cells + 1);
+    SKED_OWN(&d->arena, d->dmu, n);
+    SKED_OWN(&d->arena, d->end, n);
+    SKED_OWN0(&d->arena, d->momentum, n);
+    SKED_OWN0(&d->arena, d->variance, n);
+    SKED_OWN(&d->arena, d->profile, cells + 1);
+    SKED_OWN(&d->arena, d->price, cells + 1);
+    SKED_OWN(&d->arena, d->sums, cells + 1);
 cleanup:
     return st;
-}
-
-static void close_descent(descent *d)
-{
-    void *const owned[] = {d->dmu, d->end, d->momentum, d->variance, d->profile, d->price, d->sums};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
 }
 
 /* fmax and fmin are calls; no number here is NAN. */
@@ -443,12 +436,6 @@ static void keep_edges(descent *d, int32_t k)
 
 /* ------------------------------------------------------------------ the descent */
 
-static void round_means(const descent *d, sked_i_gaus_legaliser *l)
-{
-    sked_i_gaus_round(d->m, d->mu, false, l->at);
-    sked_i_gaus_state_set(l->state, l->at);
-}
-
 /* A stretch begins: from the incumbent but for the first one, and sharper each time. */
 static void begin_stretch(descent *d, bool first, const sked_i_gaus_incumbent *best)
 {
@@ -510,7 +497,7 @@ static void descend(descent *d, sked_i_gaus_legaliser *l, const sked_i_limit *li
         if ((k + 1) % t->every != 0)
             continue;
         (*evaluations)++;
-        round_means(d, l);
+        sked_i_gaus_load_rounded(l, d->mu);
         sked_i_gaus_keep(best, l->state);
     }
 }
@@ -528,10 +515,10 @@ sked_status sked_i_gaus_descend_means(sked_i_gaus_legaliser *l, const sked_i_gau
     assert(sked_i_gaus_means_suffice(l->m) && tuning->every >= 1 && tuning->rate > 0);
     const sked_status st = open_descent(&d, err);
     if (st == SKED_OK) {
-        round_means(&d, l);
+        sked_i_gaus_load_rounded(l, mu);
         d.peak = sked_i_gaus_state_value(l->state);
         descend(&d, l, limit, best, evaluations);
     }
-    close_descent(&d);
+    sked_i_arena_free(&d.arena);
     return st;
 }

@@ -5,8 +5,6 @@
  */
 #include "engine/gaus/gaus_relaxation.h"
 
-#include "base/explog.h"
-
 #include <assert.h>
 
 static const double coldest = 0.001, enough_passes = 300;

@@ -10,8 +10,6 @@
  */
 #include "engine/gaus/gaus_relaxation.h"
 
-#include "base/explog.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -33,6 +31,7 @@ typedef struct step {
 } step;
 
 typedef struct pusher {
+    sked_i_arena arena;
     sked_i_gaus_state *s;
     sked_i_rng *rng;
     const sked_i_limit *limit;
@@ -310,9 +309,9 @@ static sked_status rank_ops(pusher *x, sked_error *err)
     const sked_i_relaxation *m = x->s->m;
     sked_status st = SKED_OK;
     weighed *sorted = NULL;
-    SKED_NEW(x->movable, m->n);
-    SKED_NEW(x->heavy, m->n);
-    SKED_NEW(x->rank, m->n);
+    SKED_OWN(&x->arena, x->movable, m->n);
+    SKED_OWN(&x->arena, x->heavy, m->n);
+    SKED_OWN(&x->arena, x->rank, m->n);
     SKED_NEW(sorted, m->n);
     for (int32_t i = 0; i < m->n; i++) {
         if (m->lo[i] == m->hi[i])
@@ -336,11 +335,11 @@ static sked_status open_pusher(pusher *x, sked_error *err)
     const sked_i_relaxation *m = x->s->m;
     const int64_t rows = (int64_t)m->profiles * m->cells;
     sked_status st = SKED_OK;
-    SKED_NEW0(x->slope, m->n);
-    SKED_NEW(x->change, rows);
-    SKED_NEW0(x->stamp, rows);
-    SKED_NEW(x->touched, rows);
-    SKED_NEW(x->sum, m->profiles);
+    SKED_OWN0(&x->arena, x->slope, m->n);
+    SKED_OWN(&x->arena, x->change, rows);
+    SKED_OWN0(&x->arena, x->stamp, rows);
+    SKED_OWN(&x->arena, x->touched, rows);
+    SKED_OWN(&x->arena, x->sum, m->profiles);
     for (int64_t e = 0; e < m->g->n_edges; e++) {
         x->slope[m->g->edge_to[e]] += sked_i_relaxation_counts(m, e) ? m->bytes[e] : 0;
         x->slope[m->g->edge_from[e]] -= sked_i_relaxation_counts(m, e) ? m->bytes[e] : 0;
@@ -348,13 +347,6 @@ static sked_status open_pusher(pusher *x, sked_error *err)
     SKED_TRY(rank_ops(x, err));
 cleanup:
     return st;
-}
-
-static void close_pusher(pusher *x)
-{
-    void *const owned[] = {x->movable, x->heavy, x->rank, x->slope, x->change, x->stamp, x->touched, x->sum};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
 }
 
 /* ------------------------------------------------------------------ annealing */
@@ -434,6 +426,6 @@ sked_status sked_i_gaus_push(sked_i_gaus_state *s, double sweeps, double heat, s
     if (!few)
         cool_down(&x, sweeps, heat, goal, best);
 cleanup:
-    close_pusher(&x);
+    sked_i_arena_free(&x.arena);
     return few ? sked_i_gaus_polish(s, sweeps, heat, rng, limit, goal, best, err) : st;
 }

@@ -27,6 +27,7 @@ enum {
 };
 
 typedef struct search {
+    sked_i_arena arena;
     const sked_i_relaxation *m;
     sked_i_rng *rng;
     int32_t *at;            /* [n] the schedule */
@@ -203,10 +204,11 @@ static bool note_value(search *s, int32_t i)
     if (m->memory[i] == 0 || s->seen[i] == s->number)
         return true;
     s->seen[i] = s->number;
-    if (!SKED_GROW(s->value, s->value_room, s->values + 1) ||
-        !SKED_GROW(s->fixed, s->fixed_room, s->values + 1) ||
-        !SKED_GROW(s->first, s->first_room, s->values + 2) ||
-        !SKED_GROW(s->reader, s->reader_room, s->readers + 1 + g->succ_ptr[i + 1] - g->succ_ptr[i]))
+    if (!SKED_OWN_GROW(&s->arena, s->value, s->value_room, s->values + 1) ||
+        !SKED_OWN_GROW(&s->arena, s->fixed, s->fixed_room, s->values + 1) ||
+        !SKED_OWN_GROW(&s->arena, s->first, s->first_room, s->values + 2) ||
+        !SKED_OWN_GROW(&s->arena, s->reader, s->reader_room,
+                       s->readers + 1 + g->succ_ptr[i + 1] - g->succ_ptr[i]))
         return false;
     s->first[s->values] = s->readers;
     bool early = false; /* a reader may start before it; no life ends before it begins */
@@ -412,15 +414,15 @@ static sked_status open_search(search *s, const double *start, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_relaxation *m = s->m;
-    SKED_NEW(s->at, m->n);
-    SKED_NEW(s->rank, m->n);
-    SKED_NEW0(s->member, m->n);
-    SKED_NEW0(s->seen, m->n);
-    SKED_NEW(s->place, m->n);
-    SKED_NEW(s->level, m->cells + 1);
-    SKED_NEW(s->mass, m->cells + 1);
-    SKED_NEW0(s->change, m->cells + 1);
-    SKED_NEW(s->fresh, m->cells + 1);
+    SKED_OWN(&s->arena, s->at, m->n);
+    SKED_OWN(&s->arena, s->rank, m->n);
+    SKED_OWN0(&s->arena, s->member, m->n);
+    SKED_OWN0(&s->arena, s->seen, m->n);
+    SKED_OWN(&s->arena, s->place, m->n);
+    SKED_OWN(&s->arena, s->level, m->cells + 1);
+    SKED_OWN(&s->arena, s->mass, m->cells + 1);
+    SKED_OWN0(&s->arena, s->change, m->cells + 1);
+    SKED_OWN(&s->arena, s->fresh, m->cells + 1);
     for (int32_t k = 0; k < m->n; k++) {
         s->at[k] = (int32_t)start[k];
         s->rank[m->order[k]] = k;
@@ -432,10 +434,7 @@ cleanup:
 
 static void close_search(search *s)
 {
-    void *const owned[] = {s->at,     s->rank,  s->member, s->seen,  s->place, s->level, s->mass,
-                           s->change, s->fresh, s->value,  s->fixed, s->first, s->reader};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_arena_free(&s->arena);
     sked_i_gaus_closure_free(&s->closure);
     free(s);
 }

@@ -11,11 +11,6 @@ typedef struct stretch {
     int32_t active;    /* factors that move in between */
 } stretch;
 
-static bool uses(const sked_i_gaus_view *v, int64_t e)
-{
-    return v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
-}
-
 static void widen(const sked_i_gaus_evaluator *s, int32_t op, int32_t shift, stretch *g)
 {
     const int32_t low = s->low[op] + shift, high = low + (int32_t)(s->first[op + 1] - s->first[op]);
@@ -46,7 +41,7 @@ static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part,
     *g = (stretch){INT32_MIN, INT32_MIN, 0};
     widen(s, i, 0, g);
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
-        if (uses(v, e)) {
+        if (sked_i_gaus_counts(v, e)) {
             widen(s, v->edge_to[e], v->shift[e], g);
             any = true;
         }
@@ -54,7 +49,7 @@ static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part,
         return false;
     activate(s, part, i, 0, g);
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
-        if (uses(v, e))
+        if (sked_i_gaus_counts(v, e))
             activate(s, part, v->edge_to[e], v->shift[e], g);
     assert(g->active <= v->succ_ptr[i + 1] - v->succ_ptr[i] + 1 && g->low <= g->high);
     return true;

@@ -61,7 +61,7 @@ void sked_i_gaus_communication(const sked_i_gaus_evaluator *s, sked_i_gaus_part 
 {
     const sked_i_gaus_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
-        if (v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED)
+        if (sked_i_gaus_counts(v, e))
             part->communication += v->edge_bytes[e] * (s->mu[v->edge_to[e]] - s->mu[i] + v->shift[e]);
 }
 
@@ -69,7 +69,7 @@ void sked_i_gaus_communication_back(const sked_i_gaus_evaluator *s, sked_i_gaus_
 {
     const sked_i_gaus_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++) {
-        if (v->edge_kind[e] == SKED_I_GAUS_EDGE_IGNORED)
+        if (!sked_i_gaus_counts(v, e))
             continue;
         const double slope = s->terms->alpha * v->edge_bytes[e];
         part->dmu[v->edge_to[e]] += slope;
@@ -78,17 +78,6 @@ void sked_i_gaus_communication_back(const sked_i_gaus_evaluator *s, sked_i_gaus_
 }
 
 /* ------------------------------------------------------------------ edges and the horizon */
-
-/* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
-static double excess(const sked_i_normal *t, double m, double s, double *dm, double *ds)
-{
-    double pdf;
-    assert(s > 0);
-    const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
-    *dm = cdf;
-    *ds = pdf;
-    return s * (pdf + z * cdf);
-}
 
 /*
  * Edges: by how much the difference of two starts is expected to fall short of the gap. After rounding an
@@ -99,17 +88,14 @@ static double shortfall(const sked_i_gaus_evaluator *s, int32_t from, int64_t e,
 {
     const int32_t to = s->view->edge_to[e];
     *deviation = sqrt(s->sigma[from] * s->sigma[from] + s->sigma[to] * s->sigma[to]);
-    return excess(&s->normal, s->view->gap[e] - 0.5 + s->mu[from] - s->mu[to], *deviation, dm, ds);
+    assert(*deviation > 0);
+    return sked_i_normal_excess(&s->normal, s->view->gap[e] - 0.5 + s->mu[from] - s->mu[to], *deviation, dm,
+                                ds);
 }
 
 static bool binds(const sked_i_gaus_view *v, int32_t i, int64_t e)
 {
-    return v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED && v->edge_to[e] != i;
-}
-
-static int family_of(const sked_i_gaus_view *v, int64_t e)
-{
-    return v->edge_kind[e] == SKED_I_GAUS_EDGE_CARRIED ? SKED_I_GAUS_RECURRENCE : SKED_I_GAUS_DEPENDENCY;
+    return sked_i_gaus_counts(v, e) && v->edge_to[e] != i;
 }
 
 void sked_i_gaus_dependency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
@@ -118,7 +104,7 @@ void sked_i_gaus_dependency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *pa
     double dm, ds, deviation;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
         if (binds(v, i, e))
-            part->violation[family_of(v, e)] += shortfall(s, i, e, &dm, &ds, &deviation);
+            part->violation[sked_i_gaus_family(v->edge_kind[e])] += shortfall(s, i, e, &dm, &ds, &deviation);
 }
 
 void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
@@ -129,7 +115,7 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_par
         double dm, ds, deviation;
         if (!binds(v, i, e))
             continue;
-        const double weight = s->coefficient[family_of(v, e)];
+        const double weight = s->coefficient[sked_i_gaus_family(v->edge_kind[e])];
         shortfall(s, i, e, &dm, &ds, &deviation);
         part->dmu[i] += weight * dm;
         part->dmu[to] -= weight * dm;
@@ -140,13 +126,12 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_par
 
 /*
  * Expected time by which ops end after the last step: E[max(0, X_i + duration - end)]. Steps are whole, so
- * the end lies half a step later (continuity correction).
+ * the end lies half a step later (continuity correction). *dm, *ds: the derivatives by mean and sigma.
  */
-/* *dm, *ds: the derivatives by mean and sigma. */
 static double late(const sked_i_gaus_evaluator *s, int32_t i, double *dm, double *ds)
 {
     const double over = s->mu[i] + s->view->duration[i] - s->view->steps - 0.5;
-    return excess(&s->normal, over, s->sigma[i], dm, ds);
+    return sked_i_normal_excess(&s->normal, over, s->sigma[i], dm, ds);
 }
 
 void sked_i_gaus_latency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
