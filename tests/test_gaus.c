@@ -782,7 +782,8 @@ static void test_descent_counts(void **state)
     open_fixture(&f, 0, 1);
     OK(sked_i_gaus_legaliser_create(f.m, &l, err));
     OK(sked_i_gaus_incumbent_create(f.m->n, &best, err));
-    const sked_i_gaus_tuning tuning = {.rate = 0.2,
+    const sked_i_gaus_tuning tuning = {.backend = &sked_i_backend_cpu,
+                                       .rate = 0.2,
                                        .kappa = 0.15,
                                        .sigma_most = 8,
                                        .sigma_scale = 1,
@@ -843,7 +844,8 @@ static void test_published_lagrangian(void **state)
     OK(sked_i_gaus_legaliser_create(f.m, &l, err));
     OK(sked_i_gaus_incumbent_create(f.m->n, &best, err));
     for (int k = 0; k < 2; k++) {
-        const sked_i_gaus_tuning tuning = {.rate = 0.2,
+        const sked_i_gaus_tuning tuning = {.backend = &sked_i_backend_cpu,
+                                           .rate = 0.2,
                                            .kappa = 0.15,
                                            .sigma_most = 8,
                                            .sigma_scale = 1,

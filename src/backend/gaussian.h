@@ -26,6 +26,7 @@ typedef struct sked_i_gaus_view {
     const double *edge_bytes;             /* [edges] weight in communication */
 } sked_i_gaus_view;
 
+/* What an edge is at the interval: a rule, one between iterations, or neither a rule nor a use. */
 enum { SKED_I_GAUS_EDGE_FORWARD, SKED_I_GAUS_EDGE_CARRIED, SKED_I_GAUS_EDGE_IGNORED };
 
 static inline bool sked_i_gaus_counts(const sked_i_gaus_view *v, int64_t e)
@@ -99,7 +100,8 @@ enum {
  */
 typedef struct sked_i_gaus_descent_backend {
     bool beside; /* run returns at once and the steps are made beside the caller; else within run */
-    /* *count: how many of `most` descents have room at a time. DEVICE with the sizes where not one has. */
+    /* *count: how many of `most` descents have room at a time. DEVICE with the sizes where none has. NULL:
+     * all have. */
     sked_status (*room)(const sked_i_gaus_view *view, int most, int *count, sked_error *err);
     sked_status (*create)(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
                           sked_i_gaus_descent **out, sked_error *err);

@@ -62,18 +62,19 @@ static sked_status copy_edges(sked_i_relaxation *m, sked_error *err)
                             "gaus takes values that live for up to %lld steps; distance %d at an interval "
                             "of %d is more",
                             (long long)most_steps, (int)g->edge_distance[e], (int)m->period));
+        assert(shift >= 0);
         m->shift[e] = (int32_t)shift;
         m->gap[e] = clip(m->loop->lag[e] - shift);
         m->bytes[e] = g->edge_bytes[e] > 0 ? 1 : 0;
-        m->kind[e] = g->edge_distance[e] == 0 ? SKED_I_RELAXATION_FORWARD
-                     : m->period > 0          ? SKED_I_RELAXATION_CARRIED
-                                              : SKED_I_RELAXATION_IGNORED;
+        m->kind[e] = g->edge_distance[e] == 0 ? SKED_I_GAUS_EDGE_FORWARD
+                     : m->period > 0          ? SKED_I_GAUS_EDGE_CARRIED
+                                              : SKED_I_GAUS_EDGE_IGNORED;
     }
 cleanup:
     return st;
 }
 
-/* Sizes of values that somebody uses, and who has parallel edges. */
+/* Sizes of values that have a consumer, and which ops have parallel edges. */
 static sked_status copy_memory(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -104,16 +105,28 @@ typedef struct profile_map {
     int32_t single;            /* profile of the one pool of a graph without demands, -1: none */
 } profile_map;
 
+static int32_t new_profile(sked_i_relaxation *m, double weight, double capacity)
+{
+    assert(m->profiles <= 2 * m->g->n_resources);
+    m->weight[m->profiles] = weight;
+    m->capacity[m->profiles] = capacity;
+    m->capped = m->capped || isfinite(capacity);
+    return m->profiles++;
+}
+
 static void number_profiles(sked_i_relaxation *m, profile_map *map)
 {
     const sked_graph *g = m->g;
     const bool load = m->p->objective == SKED_OBJECTIVE_RESOURCE || m->p->objective == SKED_OBJECTIVE_COST;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     for (int32_t r = 0; r < g->n_resources; r++) {
-        map->limited[r] = isfinite(sked_i_capacity(m->p, r)) ? m->profiles++ : -1;
-        map->loaded[r] = load && pooled ? m->profiles++ : -1;
+        const double capacity = sked_i_capacity(m->p, r);
+        map->limited[r] = isfinite(capacity) ? new_profile(m, 0, capacity) : -1;
+        map->loaded[r] = load && pooled ? new_profile(m, 1, INFINITY) : -1;
     }
-    map->single = load && !pooled ? m->profiles++ : -1;
+    map->single = load && !pooled ? new_profile(m, 1, INFINITY) : -1;
+    m->weight[m->profiles] = m->with_memory ? 1 : 0;
+    m->capacity[m->profiles] = INFINITY;
 }
 
 static void add_use(sked_i_relaxation *m, int64_t *count, int32_t profile, double amount)
@@ -138,23 +151,6 @@ static void add_uses(sked_i_relaxation *m, const profile_map *map, int32_t i, in
     }
     if (map->single >= 0 && g->weight[i] > 0)
         add_use(m, count, map->single, g->weight[i]);
-}
-
-static void set_weights(sked_i_relaxation *m, const profile_map *map)
-{
-    const sked_graph *g = m->g;
-    for (int32_t p = 0; p <= m->profiles; p++)
-        m->capacity[p] = INFINITY;
-    for (int32_t r = 0; r < g->n_resources; r++) {
-        if (map->limited[r] >= 0)
-            m->capacity[map->limited[r]] = sked_i_capacity(m->p, r);
-        if (map->loaded[r] >= 0)
-            m->weight[map->loaded[r]] = 1;
-        m->capped = m->capped || map->limited[r] >= 0;
-    }
-    if (map->single >= 0)
-        m->weight[map->single] = 1;
-    m->weight[m->profiles] = m->with_memory ? 1 : 0;
 }
 
 /* One more amount of profile p. */
@@ -214,17 +210,16 @@ static sked_status make_profiles(sked_i_relaxation *m, sked_error *err)
     int64_t count = 0;
     SKED_OWN(&m->arena, map.limited, g->n_resources);
     SKED_OWN(&m->arena, map.loaded, g->n_resources);
+    SKED_OWN(&m->arena, m->weight, 2 * (int64_t)g->n_resources + 2);
+    SKED_OWN(&m->arena, m->capacity, 2 * (int64_t)g->n_resources + 2);
     number_profiles(m, &map);
     SKED_OWN(&m->arena, m->use_ptr, (int64_t)m->n + 1);
     SKED_OWN(&m->arena, m->use_profile, 2 * g->demand_ptr[m->n] + m->n);
     SKED_OWN(&m->arena, m->use_amount, 2 * g->demand_ptr[m->n] + m->n);
-    SKED_OWN0(&m->arena, m->weight, m->profiles + 1);
-    SKED_OWN(&m->arena, m->capacity, m->profiles + 1);
     for (int32_t i = 0; i < m->n; i++)
         add_uses(m, &map, i, &count);
     assert(count <= 2 * g->demand_ptr[m->n] + m->n);
     m->use_ptr[m->n] = count;
-    set_weights(m, &map);
     SKED_TRY(set_scales(m, err));
     if ((double)(m->profiles + 1) * m->cells > 0x1p28)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED,

@@ -185,21 +185,3 @@ void sked_i_gaus_backward(const sked_i_gaus_board *board, unsigned what, cudaStr
     if (b.heavy_count > 0)
         SKED_LAUNCH(backward_heavy, b.heavy_blocks, SKED_I_GAUS_BLOCK, 0, stream, b, what);
 }
-
-__global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) gradient_kernel(sked_i_gaus_board b)
-{
-    const int64_t i = ((int64_t)blockIdx.x * SKED_I_GAUS_BLOCK + threadIdx.x) / 8;
-    const int lane = (int)threadIdx.x % 8;
-    const sked_i_gaus_pair x = gaus_gather(b, i, lane);
-    if (lane != 0 || i >= b.ops)
-        return;
-    b.dmu[i] = x.mu;
-    b.dsigma[i] = x.sigma;
-}
-
-void sked_i_gaus_gradient(const sked_i_gaus_board *board, cudaStream_t stream)
-{
-    const sked_i_gaus_board b = *board;
-    const unsigned blocks = (unsigned)(((int64_t)b.ops * 8 + SKED_I_GAUS_BLOCK - 1) / SKED_I_GAUS_BLOCK);
-    SKED_LAUNCH(gradient_kernel, blocks > 0 ? blocks : 1, SKED_I_GAUS_BLOCK, 0, stream, b);
-}

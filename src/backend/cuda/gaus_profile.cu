@@ -29,16 +29,7 @@ template <class T> __device__ static T block_scan(T x, T *all)
 
 __device__ static double block_sum(double x)
 {
-    __shared__ double of[WARPS];
-    x = gaus_warp_sum(x);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        of[threadIdx.x / 32] = x;
-    __syncthreads();
-    x = 0;
-    for (int k = 0; k < WARPS; k++)
-        x += of[k];
-    return x;
+    return gaus_team<WARPS>().sum(x);
 }
 
 __device__ static double block_most(double x)

@@ -5,13 +5,12 @@
  *   gaus_forward.cu   what ops add to the profiles; violations of edges and latency
  *   gaus_profile.cu   profiles, their peaks, the value, prices of the cells
  *   gaus_backward.cu  gradients of an op and of the ops behind its out-edges
- *   gaus_steps.cu     memory of the device; one evaluation
- *   gaus_descent.cu   sums of gradients, Adam; runs of steps
+ *   gaus_descent.cu   memory of the device; sums of gradients, Adam; runs of steps
  *
- * No sum depends on the order in which threads come. Masses go to the profiles as integers, a power of two
- * times the amount, which add up to the same bits in any order; all sums of floating-point numbers have one
- * fixed tree. Nothing is kept per cell of a window: F comes from the table of the normal distribution where
- * it is needed, which takes less time than reading it back.
+ * No sum depends on the order in which threads come. Masses are added to the profiles as integers, a power of
+ * two times the amount, which add up to the same bits in any order; all sums of floating-point numbers have
+ * one fixed tree. Nothing is kept per cell of a window: F comes from the table of the normal distribution
+ * where it is needed, which takes less time than reading it back.
  */
 #ifndef SKED_BACKEND_CUDA_GAUS_STEPS_H
 #define SKED_BACKEND_CUDA_GAUS_STEPS_H
@@ -86,50 +85,6 @@ void sked_i_gaus_forward(const sked_i_gaus_board *b, unsigned what, cudaStream_t
 void sked_i_gaus_profiles(const sked_i_gaus_board *b, const double *tau, const sked_i_gaus_growth *raise,
                           cudaStream_t stream);
 void sked_i_gaus_backward(const sked_i_gaus_board *b, unsigned what, cudaStream_t stream);
-/* Sums of the gradients to dmu and dsigma. */
-void sked_i_gaus_gradient(const sked_i_gaus_board *b, cudaStream_t stream);
-
-/* The board of a view, with what the device and the stream have for it. */
-typedef struct sked_i_gaus_steps {
-    const sked_i_gaus_view *view;
-    sked_i_cuda_arena arena;
-    sked_i_gaus_board board;
-    cudaStream_t stream;
-    unsigned what;
-} sked_i_gaus_steps;
-
-/* Copies on their way to the device. */
-typedef struct sked_i_gaus_piece {
-    void *to;
-    const void *from;
-    size_t bytes;
-} sked_i_gaus_piece;
-sked_status sked_i_gaus_send(const sked_i_gaus_piece *pieces, int count, cudaStream_t stream,
-                             sked_error *err);
-/* A piece of `count` numbers of the type of `to`. */
-#define SKED_I_GAUS_PIECE(to, from, count)                   \
-    {                                                        \
-        (void *)(to), (from), (size_t)(count) * sizeof *(to) \
-    }
-
-/* Sizes of the board. */
-void sked_i_gaus_steps_measure(sked_i_gaus_steps *s, const sked_i_gaus_view *view);
-/* Cuts its arrays from the arena, or counts them. */
-void sked_i_gaus_steps_lay(sked_i_gaus_steps *s);
-/* Puts the problem there once they are cut. Close it after a failure, too. */
-sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, sked_error *err);
-void sked_i_gaus_steps_close(sked_i_gaus_steps *s);
-/* Sends terms, and violations to compare with, to the device. */
-sked_status sked_i_gaus_steps_aim(sked_i_gaus_steps *s, const sked_i_gaus_terms *terms,
-                                  const double *violation, sked_error *err);
-/* Sends the point. BUG where a mean or sigma would leave the grid. */
-sked_status sked_i_gaus_steps_place(sked_i_gaus_steps *s, const double *mu, const double *sigma,
-                                    sked_error *err);
-/* Value and gradient at the point; dsigma may be NULL. Waits. */
-sked_status sked_i_gaus_steps_evaluate(sked_i_gaus_steps *s, double *dmu, double *dsigma,
-                                       sked_i_gaus_value *value, sked_error *err);
-/* BUG where the value, or the gradient of an op, is not finite. */
-sked_status sked_i_gaus_control_check(const sked_i_gaus_control *control, sked_error *err);
 
 /* ------------------------------------------------------------------ inside kernels */
 
@@ -220,7 +175,7 @@ template <int W> struct gaus_team {
         x = gaus_warp_sum(x);
         if (W == 1)
             return x;
-        __shared__ double of[SKED_I_GAUS_TEAM];
+        __shared__ double of[W];
         __syncthreads();
         of[rank] = x;
         __syncthreads();
@@ -250,7 +205,7 @@ template <int W> struct gaus_team {
 /* Where the value of an op ends: G is 0 before low, 1 from high on. */
 struct gaus_stretch {
     int32_t low, high;
-    bool used; /* somebody uses the value */
+    bool used; /* the value has a consumer */
 };
 
 template <int W>

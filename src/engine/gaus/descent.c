@@ -1,7 +1,7 @@
 /*
  * Adam on (mu, log sigma) under an augmented Lagrangian. mu stays in its window by projection. Every few
  * steps the means are legalised and the incumbent kept (good values come on the way, not at the end); a few
- * times the descent goes back to the incumbent with sharper sigmas.
+ * times the descent returns to the incumbent with sharper sigmas.
  */
 #include "engine/gaus/gaus_relaxation.h"
 
@@ -40,8 +40,8 @@ typedef struct descent {
 } descent;
 
 /*
- * Steps of a run: the CPU hears limits after every one. On a GPU limits are
- * heard after the runs under way, while other descents take their turns: some 20 ms a run.
+ * Steps of a run: the CPU checks limits after every one. On a GPU they are checked after the runs under way,
+ * while other descents take their turns: some 20 ms a run.
  */
 enum {
     long_run = 16,
@@ -49,12 +49,6 @@ enum {
     large = 20000 /* ops from which runs are short until the pace is known */
 };
 static const double run_seconds = 0.02;
-
-/* The numbers of a backend's edges are those of the form. */
-_Static_assert((int)SKED_I_GAUS_EDGE_FORWARD == (int)SKED_I_RELAXATION_FORWARD &&
-                   (int)SKED_I_GAUS_EDGE_CARRIED == (int)SKED_I_RELAXATION_CARRIED &&
-                   (int)SKED_I_GAUS_EDGE_IGNORED == (int)SKED_I_RELAXATION_IGNORED,
-               "a view has the form's edges as they are");
 
 sked_i_gaus_view sked_i_gaus_view_of(const sked_i_relaxation *m)
 {
@@ -79,10 +73,7 @@ static sked_status open_descent(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = d->m->n, rows = d->m->profiles + 1;
-    const sked_i_backend *backend = d->tuning->backend;
-    if (backend == NULL)
-        SKED_TRY(sked_i_backend_find("cpu", &backend, err));
-    d->backend = backend->gaus_descent;
+    d->backend = d->tuning->backend->gaus_descent;
     d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->limit};
     d->most = !d->backend->beside ? 1 : d->m->n > large ? short_run : long_run;
     const int64_t longest = d->backend->beside ? long_run : 1;
@@ -139,22 +130,9 @@ cleanup:
 }
 
 /*
- * Weights of the violations at the start, [families] each: multipliers as given, and penalties that double
- * their pull there. As published multipliers begin at 0, and the penalties alone pull as hard.
- */
-static void set_penalties(const sked_i_gaus_tuning *tuning, const double *violation, double *multiplier,
-                          double *penalty)
-{
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        penalty[f] = multiplier[f] / (1 + violation[f]);
-        if (tuning->published)
-            multiplier[f] = 0;
-    }
-}
-
-/*
  * Multipliers begin where breaking a rule by a step pulls as hard as the objective pulls a mean op, measured
- * at the start.
+ * at the start, and penalties double their pull there. As published multipliers begin at 0, and the penalties
+ * alone pull as hard.
  */
 static sked_status set_multipliers(descent *d, sked_error *err)
 {
@@ -169,7 +147,11 @@ static sked_status set_multipliers(descent *d, sked_error *err)
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
         d->terms.multiplier[f] = f == SKED_I_GAUS_CAPACITY && !d->m->capped ? 0 : pull;
     SKED_TRY(measure(d, &value, err));
-    set_penalties(d->tuning, value.violation, d->terms.multiplier, d->terms.penalty);
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        d->terms.penalty[f] = d->terms.multiplier[f] / (1 + value.violation[f]);
+        if (d->tuning->published)
+            d->terms.multiplier[f] = 0;
+    }
     SKED_TRY(d->backend->aim(d->steps, &d->terms, value.violation, err));
 cleanup:
     return st;
@@ -177,6 +159,7 @@ cleanup:
 
 static sked_status return_to_best(descent *d, double scale, sked_error *err)
 {
+    assert(d->under_way == 0 && d->best->value < INFINITY);
     for (int32_t i = 0; i < d->m->n; i++)
         d->mu[i] = d->best->start[i];
     reset_sigma(d, scale);
@@ -210,25 +193,25 @@ static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
     int32_t count = d->most;
     for (size_t j = 0; j < sizeof left / sizeof *left; j++)
         count = left[j] < count ? left[j] : count;
+    assert(count >= 1);
     return count;
 }
 
 /*
- * How multipliers, or as published penalties, grow in a descent of so many steps. 3 % a step are right for
- * some 400 of them; a descent `beside` the caller makes many more, and as much has to happen in it.
+ * How multipliers, or as published penalties, grow. 3 % a step are right for some 400 of them; a descent
+ * beside the caller makes many more, and as much has to happen in it.
  */
-static sked_i_gaus_growth growth_of(const sked_i_gaus_tuning *tuning, bool beside, int32_t iterations)
+static sked_i_gaus_growth growth_of(const descent *d)
 {
-    const double slower = beside ? fmax(1, iterations / 400.0) : 1;
-    return (sked_i_gaus_growth){pow(1.03, 1 / slower), pow(0.99, 1 / slower),
-                                tuning->published ? 1 / slower : 0};
+    const double share = d->backend->beside ? 1 / fmax(1, d->all / 400.0) : 1;
+    return (sked_i_gaus_growth){pow(1.03, share), pow(0.99, share), d->tuning->published ? share : 0};
 }
 
 /* Starts the steps k to k + count - 1. */
 static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *err)
 {
     const int64_t rows = d->m->profiles + 1;
-    const sked_i_gaus_growth raise = growth_of(d->tuning, d->backend->beside, d->all);
+    const sked_i_gaus_growth raise = growth_of(d);
     assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
     for (int32_t j = 0; j < count; j++) {
         const double progress = (double)((k + j) % d->stretch) / d->stretch;
@@ -260,6 +243,7 @@ static sked_status settle(descent *d, sked_error *err)
 {
     sked_i_gaus_value value;
     const bool look = d->harvests[0];
+    assert(d->under_way > 0);
     d->under_way--;
     memmove(d->harvests, d->harvests + 1, (size_t)d->under_way * sizeof *d->harvests);
     const sked_status st = d->backend->wait(d->steps, d->mu, d->sigma, &value, err);

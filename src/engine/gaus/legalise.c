@@ -25,7 +25,7 @@ static void push_later(const sked_i_relaxation *m, int32_t *at)
                 if (!sked_i_relaxation_counts(m, e) || t <= at[g->edge_to[e]])
                     continue;
                 at[g->edge_to[e]] = t;
-                moved = moved || m->kind[e] == SKED_I_RELAXATION_CARRIED;
+                moved = moved || m->kind[e] == SKED_I_GAUS_EDGE_CARRIED;
             }
         }
     }
@@ -78,6 +78,7 @@ sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m, sked_i_gaus
     SKED_OWN(&l->arena, l->scratch, m->n);
     SKED_OWN(&l->arena, l->middle, m->n);
     if (m->capped) {
+        SKED_OWN(&l->arena, l->sorter, 2 * (int64_t)m->n);
         SKED_TRY(sked_i_ims_create(m->loop, &l->ims, err));
         SKED_TRY(sked_i_frame_create(m->loop, &l->near, err));
         l->near->ii = m->frame->ii;
@@ -104,27 +105,21 @@ void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l)
     free(l);
 }
 
-static int by_key(const void *x, const void *y)
-{
-    const sked_i_ims_turn *a = x, *b = y;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->op > b->op) - (a->op < b->op);
-}
-
 /* Places ops in the order of their means; `back` steps before the rounded one are the earliest. */
 static bool place_near(sked_i_gaus_legaliser *l, const double *mu, int32_t back, const sked_i_limit *limit)
 {
     const sked_i_relaxation *m = l->m;
     sked_i_ims *ims = l->ims;
+    assert(ims != NULL && back >= 0);
     for (int32_t i = 0; i < m->n; i++) {
         const int64_t t = (int64_t)l->at[i] - back;
         l->near->lo[i] = t > m->lo[i] ? t : m->lo[i];
-        ims->sort[i] = (sked_i_ims_turn){mu[i], i};
+        assert(l->near->lo[i] <= l->near->hi[i]);
+        l->sorter[i] = (sked_i_keyed){sked_i_sort_key(mu[i]), i};
     }
-    qsort(ims->sort, (size_t)m->n, sizeof *ims->sort, by_key);
+    sked_i_sort_keyed(l->sorter, l->sorter + m->n, m->n);
     for (int32_t k = 0; k < m->n; k++) {
-        ims->order[k] = ims->sort[k].op;
+        ims->order[k] = (int32_t)l->sorter[k].value;
         ims->rank[ims->order[k]] = k;
     }
     if (!sked_i_ims_run(ims, l->near, 6 * (int64_t)m->n + 16, NULL, limit))

@@ -34,6 +34,7 @@ static int32_t draw(annealer *a, double *unit, int32_t lo, int32_t hi)
 {
     const double *cost = a->s->cost;
     double least = INFINITY, sum = 0, size = 0;
+    assert(lo < hi && a->temperature >= 0);
     for (int32_t k = 0; k <= hi - lo; k++) {
         least = cost[k] < least ? cost[k] : least;
         if (cost[k] < INFINITY)

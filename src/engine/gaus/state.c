@@ -22,6 +22,7 @@ sked_status sked_i_gaus_state_create(const sked_i_relaxation *m, sked_i_gaus_sta
     const int64_t rows = m->profiles + 1;
     int64_t degree = 0;
     sked_i_gaus_state *s = NULL;
+    assert(m->cells > 0 && (m->period == 0 || m->cells == m->period));
     for (int32_t i = 0; i < m->n; i++) {
         const int64_t in = m->g->pred_ptr[i + 1] - m->g->pred_ptr[i];
         degree = in > degree ? in : degree;
@@ -82,23 +83,19 @@ static inline int32_t span_of(const sked_i_relaxation *m, int32_t i)
 }
 
 /*
- * Adds amount to `length` cells from step d on; full turns go to every cell. The row holds differences
- * between a cell and the one before it, so that a long life costs no more than a short one.
+ * Adds amount to `length` < cells from step d on. The row holds differences between a cell and the one before
+ * it, so that a long life costs no more than a short one.
  */
-static void add_difference(const sked_i_relaxation *m, double *row, int32_t d, int64_t length, double amount)
+static void add_difference(const sked_i_relaxation *m, double *row, int32_t d, int32_t length, double amount)
 {
-    if (m->period > 0) {
-        row[0] += (double)(length / m->period) * amount;
-        length %= m->period;
-    }
-    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
+    const int32_t begin = cell_of(m, d), end = begin + length;
+    assert(length >= 0 && length <= m->cells && begin >= 0);
     if (length == 0)
         return;
-    const int32_t begin = cell_of(m, d), end = begin + (int32_t)length;
     row[begin] += amount;
     if (end < m->cells) {
         row[end] -= amount;
-    } else if (end > m->cells) { /* folded: it goes on from the first cell */
+    } else if (end > m->cells) { /* folded: it continues in the first cell */
         row[0] += amount;
         row[end - m->cells] -= amount;
     }
@@ -111,21 +108,7 @@ static void sum_differences(const sked_i_relaxation *m, double *row)
         row[c] = level += row[c];
 }
 
-/* The same on a row of levels. */
-static void add_plain(const sked_i_relaxation *m, double *row, int32_t d, int64_t length, double amount)
-{
-    if (m->period > 0) {
-        const int64_t turns = length / m->period;
-        for (int32_t c = 0; turns > 0 && c < m->period; c++)
-            row[c] += (double)turns * amount;
-        length %= m->period;
-    }
-    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
-    for (int32_t c = cell_of(m, d); length > 0; length--, c = next_cell(m, c))
-        row[c] += amount;
-}
-
-/* The same with the smoothed sums kept. */
+/* Adds amount to `length` cells from step d on, and keeps the smoothed sums. */
 static void add(sked_i_gaus_state *s, int32_t p, int32_t d, int32_t length, double amount)
 {
     const sked_i_relaxation *m = s->m;
@@ -158,17 +141,27 @@ static void find_last(sked_i_gaus_state *s, int32_t i)
         }
         holders += use == last;
     }
+    assert((holders > 0) == (last > INT32_MIN));
     s->last[i] = last;
     s->holders[i] = holders;
 }
 
+/* Adds amount to `length` steps from d on, as differences or levels; full turns go to every cell. */
 static void add_life(sked_i_gaus_state *s, int32_t p, int32_t d, int64_t length, double amount)
 {
-    double *row = s->level + (int64_t)p * s->m->cells;
-    if (s->m->differences[p])
-        add_difference(s->m, row, d, length, amount);
-    else
-        add_plain(s->m, row, d, length, amount);
+    const sked_i_relaxation *m = s->m;
+    double *row = s->level + (int64_t)p * m->cells;
+    const int64_t turns = m->period > 0 ? length / m->period : 0, rest = length - turns * m->period;
+    const int32_t whole = m->differences[p] ? 1 : m->period;
+    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
+    for (int32_t c = 0; turns > 0 && c < whole; c++)
+        row[c] += (double)turns * amount;
+    if (m->differences[p]) {
+        add_difference(m, row, d, (int32_t)rest, amount);
+        return;
+    }
+    for (int32_t c = cell_of(m, d), k = 0; k < rest; k++, c = next_cell(m, c))
+        row[c] += amount;
 }
 
 void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
@@ -315,6 +308,7 @@ static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, in
     const double grow = sked_i_exp(m->use_amount[u] / s->tau[p]);
     const double unit = m->weight[p] * s->tau[p];
     double here = 0, sum = 0;
+    assert(s->tau[p] > 0 && s->sum[p] > 0 && m->use_amount[u] >= 0); /* smoothed before */
     for (int32_t d = at; d < at + span; d++)
         here += mass[cell_of(m, d)] / grow;
     for (int32_t d = lo; d < hi + span; d++) {
@@ -399,6 +393,7 @@ static int32_t collect_ends(sked_i_gaus_state *s, int32_t i)
             end = s->at[q];
         s->ends[count++] = (struct sked_i_gaus_end){end == INT32_MIN ? end : end - shift, m->memory[q]};
     }
+    assert(count <= g->pred_ptr[i + 1] - g->pred_ptr[i]);
     sort_ends(s->ends, count);
     return count;
 }
@@ -495,6 +490,7 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
     const sked_graph *g = m->g;
     const int32_t from = s->at[i];
     assert(to >= m->lo[i] && to <= m->hi[i]);
+    assert(m->memory[i] == 0 || s->holders[i] >= 1); /* a value that counts has a consumer */
     if (m->memory[i] > 0)
         lengthen_life(s, i, smaller(to, s->last[i]), smaller(from, s->last[i]));
     s->at[i] = to;

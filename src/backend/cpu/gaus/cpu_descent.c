@@ -18,14 +18,6 @@ struct sked_i_gaus_descent {
     sked_i_gaus_value value; /* of the last evaluation */
 };
 
-static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked_error *err)
-{
-    (void)view;
-    (void)err;
-    *count = most;
-    return SKED_OK;
-}
-
 static void destroy(sked_i_gaus_descent *d)
 {
     if (d == NULL)
@@ -75,6 +67,7 @@ static sked_status aim(sked_i_gaus_descent *d, const sked_i_gaus_terms *terms, c
                        sked_error *err)
 {
     (void)err;
+    assert(terms->weight != NULL && terms->capacity != NULL && terms->tau != NULL);
     d->terms = *terms;
     memcpy(d->before, violation, sizeof d->before);
     return SKED_OK;
@@ -104,6 +97,7 @@ static sked_status evaluate(sked_i_gaus_descent *d, double *dmu, double *dsigma,
 static void move(sked_i_gaus_descent *d, const sked_i_gaus_step *s, int32_t i)
 {
     const double lo = d->bounds->lo[i], hi = d->bounds->hi[i];
+    assert(lo <= hi && d->sigma[i] > 0);
     if (hi == lo)
         return;
     const double rate = s->rate * sked_i_gaus_pace(hi - lo);
@@ -119,6 +113,7 @@ static void move(sked_i_gaus_descent *d, const sked_i_gaus_step *s, int32_t i)
 
 static sked_status step(sked_i_gaus_descent *d, const sked_i_gaus_step *s, sked_error *err)
 {
+    assert(s->tau != NULL && s->rate > 0);
     d->terms.tau = s->tau;
     const sked_status st = evaluate_here(d, err);
     if (st != SKED_OK)
@@ -157,8 +152,7 @@ static sked_status wait(sked_i_gaus_descent *d, double *mu, double *sigma, sked_
     return SKED_OK;
 }
 
-const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu = {.room = room,
-                                                             .create = create,
+const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu = {.create = create,
                                                              .destroy = destroy,
                                                              .place = place,
                                                              .aim = aim,

@@ -4,6 +4,7 @@
  * threads gives the same bits.
  */
 #include "backend/cpu/gaus/terms.h"
+#include "base/explog.h"
 #include "base/thread.h"
 
 #include <string.h>
@@ -103,12 +104,22 @@ static sked_status pass_ops(sked_i_gaus_evaluator *s, void (*pass)(void *data, i
     return st;
 }
 
+/* F and slope of op i into its cells. */
+static void fill_window(sked_i_gaus_evaluator *s, int32_t i)
+{
+    const int64_t first = s->first[i], len = s->first[i + 1] - first;
+    const double inverse = 1 / s->sigma[i], z0 = (s->low[i] + 0.5 - s->mu[i]) * inverse;
+    sked_i_normal_row(&s->normal, z0, inverse, len, s->cdf + first, s->slope + first);
+    for (int64_t k = 0; k < len; k++)
+        s->slope[first + k] *= inverse;
+}
+
 static void fill_windows(void *data, int index)
 {
     sked_i_gaus_evaluator *s = data;
     sked_i_gaus_part *part = &s->part[index];
     for (int32_t i = part->begin; i < part->end && !is_cut(s, part, i); i++)
-        sked_i_gaus_window_fill(s, i);
+        fill_window(s, i);
 }
 
 /* ------------------------------------------------------------------ forward */
@@ -151,6 +162,38 @@ static void integrate(sked_i_gaus_evaluator *s)
 
 /* ------------------------------------------------------------------ value, and prices of cells */
 
+/* exp(x) for x <= 0, 0 where it cannot matter. */
+static double falling(double x)
+{
+    return x > -700 ? sked_i_exp(x) : 0;
+}
+
+/* tau * log sum exp(E / tau) of a profile; price: weight * softmax. */
+static double take_peak(const double *profile, int32_t cells, double tau, double weight, double *price)
+{
+    double most = profile[0], sum = 0;
+    assert(tau > 0 && cells > 0);
+    for (int32_t d = 1; d < cells; d++)
+        most = profile[d] > most ? profile[d] : most;
+    for (int32_t d = 0; d < cells; d++)
+        sum += falling((profile[d] - most) / tau);
+    const double peak = most + tau * sked_i_log(sum);
+    for (int32_t d = 0; d < cells; d++)
+        price[d] = weight * falling((profile[d] - peak) / tau);
+    return peak;
+}
+
+/* Sum over cells of (E - capacity)^2 / 2 where above. */
+static double overuse(const double *profile, int32_t cells, double capacity)
+{
+    double sum = 0;
+    for (int32_t d = 0; d < cells; d++)
+        if (profile[d] > capacity)
+            sum += 0.5 * (profile[d] - capacity) * (profile[d] - capacity);
+    return sum;
+}
+
+/* The value, and in s->adjoint what it costs to raise a cell of a peak. */
 static void sum_value(sked_i_gaus_evaluator *s, sked_i_gaus_value *value)
 {
     const sked_i_gaus_terms *t = s->terms;
@@ -162,28 +205,28 @@ static void sum_value(sked_i_gaus_evaluator *s, sked_i_gaus_value *value)
     }
     for (int32_t p = 0; p <= s->view->profiles; p++) {
         const double *row = s->profile + (int64_t)p * s->cells;
+        double *price = s->adjoint + (int64_t)p * s->cells;
         if (t->weight[p] != 0)
-            value->peak += t->weight[p] * sked_i_gaus_peak(row, s->cells, t->tau[p]);
+            value->peak += t->weight[p] * take_peak(row, s->cells, t->tau[p], t->weight[p], price);
+        else
+            memset(price, 0, (size_t)s->cells * sizeof *price);
         if (isfinite(t->capacity[p]))
-            value->violation[SKED_I_GAUS_CAPACITY] += sked_i_gaus_overuse(row, s->cells, t->capacity[p]);
+            value->violation[SKED_I_GAUS_CAPACITY] += overuse(row, s->cells, t->capacity[p]);
     }
     value->total = value->peak + t->alpha * value->communication;
     sked_i_gaus_add_violations(t->multiplier, t->penalty, value, s->coefficient);
 }
 
-static void price_cells(sked_i_gaus_evaluator *s)
+/* Cells beyond a capacity cost more. */
+static void price_overuse(sked_i_gaus_evaluator *s)
 {
-    const sked_i_gaus_terms *t = s->terms;
-    s->least_price = 1e-12 * t->weight[s->view->profiles];
-    memset(s->adjoint, 0, (size_t)(s->view->profiles + 1) * (size_t)s->cells * sizeof *s->adjoint);
+    const double weight = s->coefficient[SKED_I_GAUS_CAPACITY];
+    s->least_price = 1e-12 * s->terms->weight[s->view->profiles];
     for (int32_t p = 0; p <= s->view->profiles; p++) {
-        const double *row = s->profile + (int64_t)p * s->cells;
-        double *price = s->adjoint + (int64_t)p * s->cells;
-        if (t->weight[p] != 0)
-            sked_i_gaus_peak_back(row, s->cells, t->tau[p], t->weight[p], price);
-        if (isfinite(t->capacity[p]))
-            sked_i_gaus_overuse_back(row, s->cells, t->capacity[p], s->coefficient[SKED_I_GAUS_CAPACITY],
-                                     price);
+        const double *row = s->profile + (int64_t)p * s->cells, capacity = s->terms->capacity[p];
+        for (int32_t d = 0; isfinite(capacity) && d < s->cells; d++)
+            if (row[d] > capacity)
+                s->adjoint[(int64_t)p * s->cells + d] += weight * (row[d] - capacity);
     }
 }
 
@@ -230,13 +273,14 @@ sked_status sked_i_gaus_evaluate(sked_i_gaus_evaluator *s, const sked_i_gaus_ter
     s->terms = terms;
     s->mu = mu;
     s->sigma = sigma;
+    assert(terms->weight != NULL && terms->capacity != NULL && terms->tau != NULL);
     s->what = sked_i_gaus_what_matters(s->view, terms);
     SKED_TRY(lay_windows(s, err));
     SKED_TRY(pass_ops(s, fill_windows, err));
     SKED_TRY(pass_ops(s, forward, err));
     integrate(s);
     sum_value(s, value);
-    price_cells(s);
+    price_overuse(s);
     SKED_TRY(pass_ops(s, backward, err));
     sum_gradient(s, dmu, dsigma);
 cleanup:

@@ -13,6 +13,7 @@ typedef struct stretch {
 
 static void widen(const sked_i_gaus_evaluator *s, int32_t op, int32_t shift, stretch *g)
 {
+    assert(shift >= 0);
     const int32_t low = s->low[op] + shift, high = low + (int32_t)(s->first[op + 1] - s->first[op]);
     g->low = low > g->low ? low : g->low;
     g->high = high > g->high ? high : g->high;
@@ -33,7 +34,7 @@ static void activate(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int
                                                      .z0 = sked_i_gaus_window_z(&w, w.low)};
 }
 
-/* false: nobody uses the value, it is never alive. */
+/* false: the value has no consumer, it is never alive. */
 static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i, stretch *g)
 {
     const sked_i_gaus_view *v = s->view;
@@ -96,6 +97,7 @@ void sked_i_gaus_memory(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, 
 static void gather(sked_i_gaus_factor *f, int32_t active, int32_t d, double priced)
 {
     double product = priced;
+    assert(priced > 0 && active > 0);
     for (int32_t k = 0; k < active; k++) {
         f[k].before = product;
         f[k].now = value_of(&f[k], d);

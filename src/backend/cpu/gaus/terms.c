@@ -1,25 +1,15 @@
 /* The short terms: a function forward, expectation or value, and one back for the gradient each (terms.h). */
 #include "backend/cpu/gaus/terms.h"
-#include "base/explog.h"
-
-/* ------------------------------------------------------------------ distributions of starts */
-
-void sked_i_gaus_window_fill(sked_i_gaus_evaluator *s, int32_t i)
-{
-    const int64_t first = s->first[i], len = s->first[i + 1] - first;
-    const double inverse = 1 / s->sigma[i], z0 = (s->low[i] + 0.5 - s->mu[i]) * inverse;
-    sked_i_normal_row(&s->normal, z0, inverse, len, s->cdf + first, s->slope + first);
-    for (int64_t k = 0; k < len; k++)
-        s->slope[first + k] *= inverse;
-}
 
 /* ------------------------------------------------------------------ loads */
 
-/* The chance that the op starts at d goes into two changes, so that long ops cost no more than short ones. */
+/* The chance that the op starts at d is added to two changes, so that long ops cost no more than short ones.
+ */
 void sked_i_gaus_resource(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
 {
     const sked_i_gaus_view *v = s->view;
     const sked_i_gaus_window w = sked_i_gaus_window_of(s, i);
+    assert(i >= part->begin && i < part->end && w.len >= 0);
     for (int64_t u = v->use_ptr[i]; u < v->use_ptr[i + 1]; u++) {
         double *row = part->change + (int64_t)v->use_profile[u] * s->length;
         double before = 0;
@@ -131,6 +121,7 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_par
 static double late(const sked_i_gaus_evaluator *s, int32_t i, double *dm, double *ds)
 {
     const double over = s->mu[i] + s->view->duration[i] - s->view->steps - 0.5;
+    assert(s->sigma[i] > 0);
     return sked_i_normal_excess(&s->normal, over, s->sigma[i], dm, ds);
 }
 
@@ -147,54 +138,4 @@ void sked_i_gaus_latency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *
     late(s, i, &dm, &ds);
     part->dmu[i] += weight * dm;
     part->dsigma[i] += weight * ds;
-}
-
-/* ------------------------------------------------------------------ profiles: smoothed peak, overuse */
-
-static double largest(const double *profile, int32_t cells)
-{
-    double most = profile[0];
-    for (int32_t d = 1; d < cells; d++)
-        most = profile[d] > most ? profile[d] : most;
-    return most;
-}
-
-/* exp(x) for x <= 0, 0 where it cannot matter. */
-static double falling(double x)
-{
-    return x > -700 ? sked_i_exp(x) : 0;
-}
-
-double sked_i_gaus_peak(const double *profile, int32_t cells, double tau)
-{
-    const double most = largest(profile, cells);
-    assert(tau > 0);
-    double sum = 0;
-    for (int32_t d = 0; d < cells; d++)
-        sum += falling((profile[d] - most) / tau);
-    return most + tau * sked_i_log(sum);
-}
-
-void sked_i_gaus_peak_back(const double *profile, int32_t cells, double tau, double weight, double *adjoint)
-{
-    const double peak = sked_i_gaus_peak(profile, cells, tau);
-    for (int32_t d = 0; d < cells; d++)
-        adjoint[d] += weight * falling((profile[d] - peak) / tau);
-}
-
-double sked_i_gaus_overuse(const double *profile, int32_t cells, double capacity)
-{
-    double sum = 0;
-    for (int32_t d = 0; d < cells; d++)
-        if (profile[d] > capacity)
-            sum += 0.5 * (profile[d] - capacity) * (profile[d] - capacity);
-    return sum;
-}
-
-void sked_i_gaus_overuse_back(const double *profile, int32_t cells, double capacity, double weight,
-                              double *adjoint)
-{
-    for (int32_t d = 0; d < cells; d++)
-        if (profile[d] > capacity)
-            adjoint[d] += weight * (profile[d] - capacity);
 }

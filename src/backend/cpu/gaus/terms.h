@@ -99,8 +99,6 @@ static inline double sked_i_gaus_price(const sked_i_gaus_evaluator *s, const dou
     return s->view->period > 0 ? row[(d + s->lead) % s->view->period] : row[d];
 }
 
-/* F and slope of op i into its cells. */
-void sked_i_gaus_window_fill(sked_i_gaus_evaluator *s, int32_t i);
 /* E[load(d)] = sum amount * (F_i(d) - F_i(d - duration)). */
 void sked_i_gaus_resource(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_resource_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
@@ -116,11 +114,4 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_par
 /* expected steps by which op i ends after the last one. */
 void sked_i_gaus_latency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_latency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
-/* tau * log sum exp(E / tau); adjoint gets weight * softmax. */
-double sked_i_gaus_peak(const double *profile, int32_t cells, double tau);
-void sked_i_gaus_peak_back(const double *profile, int32_t cells, double tau, double weight, double *adjoint);
-/* sum over cells of (E - capacity)^2 / 2 where above. */
-double sked_i_gaus_overuse(const double *profile, int32_t cells, double capacity);
-void sked_i_gaus_overuse_back(const double *profile, int32_t cells, double capacity, double weight,
-                              double *adjoint);
 #endif
