@@ -111,7 +111,9 @@ static void make_sample(const shape *s, uint64_t seed, sample *x)
                                  .gap = x->gap,
                                  .shift = x->shift,
                                  .edge_kind = x->kind,
-                                 .edge_bytes = x->bytes};
+                                 .edge_bytes = x->bytes,
+                                 .lo = x->lo,
+                                 .hi = x->hi};
     for (int32_t p = 0; p <= s->profiles; p++) {
         x->capacity[p] = INFINITY;
         x->tau[p] = 0.3 + sked_i_rng_uniform(&rng);
@@ -153,11 +155,10 @@ static const double none[SKED_I_GAUS_FAMILIES] = {0};
 
 static void ask(const sked_i_gaus_descent_backend *backend, const sample *x, answer *a)
 {
-    const sked_i_gaus_bounds bounds = {x->lo, x->hi, NULL};
     sked_i_gaus_descent *d = NULL;
     a->dmu = room(x->s.ops, sizeof(double));
     a->dsigma = room(x->s.ops, sizeof(double));
-    OK(backend->create(&x->view, &bounds, 1, &d, err));
+    OK(backend->create(&x->view, NULL, 1, &d, err));
     OK(backend->place(d, x->mu, x->sigma, err));
     OK(backend->aim(d, &x->terms, none, err));
     for (int k = 0; k < 2; k++) /* the second finds what the first has left */
@@ -273,8 +274,7 @@ static void test_lost_numbers(void **state)
     sample x;
     (void)state;
     make_sample(&shapes[1], 3, &x);
-    const sked_i_gaus_bounds bounds = {x.lo, x.hi, NULL};
-    OK(sked_i_gaus_descent_cuda.create(&x.view, &bounds, 1, &d, err));
+    OK(sked_i_gaus_descent_cuda.create(&x.view, NULL, 1, &d, err));
     x.mu[4] = NAN;
     FAILS(SKED_ERR_BUG, "op 4", sked_i_gaus_descent_cuda.place(d, x.mu, x.sigma, err));
     sked_i_gaus_descent_cuda.destroy(d);
@@ -304,13 +304,12 @@ static sked_i_gaus_growth raise_at(int step)
 /* STEPS steps in runs of `run`, with up to `flight` under way. */
 static void descend(const sked_i_gaus_descent_backend *backend, const sample *x, int run, int flight, path *p)
 {
-    const sked_i_gaus_bounds bounds = {x->lo, x->hi, NULL};
     sked_i_gaus_descent *d = NULL;
     sked_i_gaus_step steps[STEPS];
     int under_way = 0;
     p->mu = room(x->s.ops, sizeof(double));
     p->sigma = room(x->s.ops, sizeof(double));
-    OK(backend->create(&x->view, &bounds, 1, &d, err));
+    OK(backend->create(&x->view, NULL, 1, &d, err));
     OK(backend->place(d, x->mu, x->sigma, err));
     OK(backend->aim(d, &x->terms, none, err));
     for (int k = 0; k < STEPS; k += run) {

@@ -879,10 +879,9 @@ static void test_cut_evaluation(void **state)
         sked_i_gaus_descent *d = NULL;
         sked_i_gaus_value value = {.total = NAN};
         open_fixture(&f, 0, threads);
-        const sked_i_gaus_bounds bounds = {f.m->lo, f.m->hi, &limit};
         const double violation[SKED_I_GAUS_FAMILIES] = {0};
         stop = 0;
-        OK(backend->create(&f.view, &bounds, threads, &d, err));
+        OK(backend->create(&f.view, &limit, threads, &d, err));
         OK(backend->place(d, f.mu, f.sigma, err));
         OK(backend->aim(d, &f.terms, violation, err));
         stop = 1;

@@ -10,7 +10,7 @@
 /* F is taken as 0 or 1 further than this many sigmas from mu (2.9e-7 is left outside). */
 #define SKED_I_GAUS_REACH 5.0
 
-/* The problem in whole steps. All arrays belong to the caller and outlive the evaluator. */
+/* The problem in whole steps. All arrays belong to the caller and outlive the descents. */
 typedef struct sked_i_gaus_view {
     int32_t ops, profiles; /* profiles: of pools; memory is a further one */
     int32_t steps;         /* starts and finishes lie in 0..steps */
@@ -24,6 +24,7 @@ typedef struct sked_i_gaus_view {
     const int32_t *edge_to, *gap, *shift; /* [edges] start(to) >= start(from) + gap; gap = lag - shift */
     const uint8_t *edge_kind;             /* [edges] SKED_I_GAUS_EDGE_* */
     const double *edge_bytes;             /* [edges] weight in communication */
+    const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
 } sked_i_gaus_view;
 
 /* What an edge is at the interval: a rule, one between iterations, or neither a rule nor a use. */
@@ -71,12 +72,6 @@ typedef struct sked_i_gaus_growth {
     double growth, fall, dual;
 } sked_i_gaus_growth;
 
-/* What the means may do. Arrays belong to the caller and outlive the descent. */
-typedef struct sked_i_gaus_bounds {
-    const int32_t *lo, *hi;    /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
-    const sked_i_limit *limit; /* where evaluate and run take long, they end with it; NULL: none */
-} sked_i_gaus_bounds;
-
 /* One gradient step. */
 typedef struct sked_i_gaus_step {
     double rate;       /* of Adam on the means, to be multiplied by sked_i_gaus_pace of the window */
@@ -103,7 +98,8 @@ typedef struct sked_i_gaus_descent_backend {
     /* *count: how many of `most` descents have room at a time. DEVICE with the sizes where none has. NULL:
      * all have. */
     sked_status (*room)(const sked_i_gaus_view *view, int most, int *count, sked_error *err);
-    sked_status (*create)(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
+    /* limit: where evaluate and run take long, they end with it; NULL: none. */
+    sked_status (*create)(const sked_i_gaus_view *view, const sked_i_limit *limit, int threads,
                           sked_i_gaus_descent **out, sked_error *err);
     void (*destroy)(sked_i_gaus_descent *descent);
     /* The point, [ops] each, means within the windows; Adam forgets what it has seen. No run is under way. */
@@ -118,7 +114,7 @@ typedef struct sked_i_gaus_descent_backend {
     /*
      * Value and gradient (dmu, dsigma: [ops]; dsigma NULL: not wanted) at the point. No run is under way.
      * O(windows of ops and edges + profiles * steps); memory O(windows + profiles * steps). Same threads:
-     * same bits. STOPPED, without a message: the limit of the bounds is reached; so from run.
+     * same bits. STOPPED, without a message: the limit is reached; so from run.
      */
     sked_status (*evaluate)(sked_i_gaus_descent *descent, double *dmu, double *dsigma,
                             sked_i_gaus_value *value, sked_error *err);

@@ -28,7 +28,7 @@ typedef struct landings {
 
 enum { most_pieces = 24 };
 
-struct sked_i_gaus_descent {
+typedef struct descent {
     const sked_i_gaus_view *view;
     sked_i_cuda_arena arena;
     sked_i_gaus_board board;
@@ -49,18 +49,24 @@ struct sked_i_gaus_descent {
     sked_i_gaus_decay decay;
     landings back;
     cudaGraphExec_t runs[SKED_I_GAUS_FLIGHT]; /* of CAPTURED steps that land there; NULL: not made yet */
-};
+} descent;
+
+/* What the table calls a descent. */
+static inline descent *mine(sked_i_gaus_descent *x)
+{
+    return reinterpret_cast<descent *>(x);
+}
 
 /* ------------------------------------------------------------------ copies to the device */
 
-template <class T> static void note(sked_i_gaus_descent *d, T *to, const T *from, int64_t count)
+template <class T> static void note(descent *d, T *to, const T *from, int64_t count)
 {
     assert(d->pieces < most_pieces && count >= 0);
     d->piece[d->pieces++] = {to, from, (size_t)count * sizeof(T)};
 }
 
 /* Sends what has been noted. */
-static sked_status send(sked_i_gaus_descent *d, sked_error *err)
+static sked_status send(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int count = d->pieces;
@@ -74,7 +80,7 @@ cleanup:
 }
 
 /* The same, and waits. */
-static sked_status send_all(sked_i_gaus_descent *d, sked_error *err)
+static sked_status send_all(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_TRY(send(d, err));
@@ -170,7 +176,7 @@ static int copies_of(int64_t cells)
 }
 
 /* Sizes of the board. */
-static void measure(sked_i_gaus_descent *d, const sked_i_gaus_view *v)
+static void measure(descent *d, const sked_i_gaus_view *v)
 {
     sked_i_gaus_board *b = &d->board;
     d->view = v;
@@ -189,15 +195,15 @@ static void measure(sked_i_gaus_descent *d, const sked_i_gaus_view *v)
 }
 
 /* Cuts an array of the problem from the arena, or counts it; what lies in it comes from `from`. */
-template <class T> static void put(sked_i_gaus_descent *d, T **to, const T *from, int64_t count)
+template <class T> static void put(descent *d, T **to, const T *from, int64_t count)
 {
     *to = sked_i_cut<T>(&d->arena, count);
     if (d->arena.at != NULL)
         note(d, *to, from, count);
 }
 
-/* m, bounds: what is worked out and given; while counting they may be empty. */
-static void lay_problem(sked_i_gaus_descent *d, const made *m, const sked_i_gaus_bounds *bounds)
+/* m: may be empty while counting. */
+static void lay_problem(descent *d, const made *m)
 {
     const sked_i_gaus_view *v = d->view;
     sked_i_gaus_board *b = &d->board;
@@ -219,11 +225,11 @@ static void lay_problem(sked_i_gaus_descent *d, const made *m, const sked_i_gaus
     put(d, &b->heavy, m->heavy, b->heavy_count);
     put(d, &b->normal, m->normal, 1);
     put(d, &b->scale, m->scale, (int64_t)b->profiles + 1);
-    put(d, &d->lo, bounds->lo, n);
-    put(d, &d->hi, bounds->hi, n);
+    put(d, &d->lo, v->lo, n);
+    put(d, &d->hi, v->hi, n);
 }
 
-static void lay_numbers(sked_i_gaus_descent *d)
+static void lay_numbers(descent *d)
 {
     sked_i_gaus_board *b = &d->board;
     sked_i_cuda_arena *a = &d->arena;
@@ -306,21 +312,6 @@ static sked_status check_control(const sked_i_gaus_control *c, sked_error *err)
     return sked_i_gaus_check_value(&c->value, c->multiplier, " on the GPU", err);
 }
 
-static sked_status landings_wait(landings *l, const double **point, sked_i_gaus_value *value, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const int k = l->oldest;
-    assert(l->under_way > 0);
-    CUDA_TRY(cudaEventSynchronize(l->at[k].done));
-    l->oldest = (l->oldest + 1) % SKED_I_GAUS_FLIGHT;
-    l->under_way--;
-    SKED_TRY(check_control(l->at[k].control, err));
-    *point = l->at[k].point;
-    *value = l->at[k].control->value;
-cleanup:
-    return st;
-}
-
 /* ------------------------------------------------------------------ steps */
 
 struct mover {
@@ -378,7 +369,7 @@ static unsigned gather_blocks(const sked_i_gaus_board &b)
 }
 
 /* Step k of the run that lands in `place`. */
-static void launch_step(const sked_i_gaus_descent *d, int place, int k)
+static void launch_step(const descent *d, int place, int k)
 {
     const sked_i_gaus_board b = d->board;
     const int64_t at = (int64_t)place * SKED_I_GAUS_RUN + k;
@@ -396,7 +387,7 @@ static void launch_step(const sked_i_gaus_descent *d, int place, int k)
  */
 enum { CAPTURED = 16 };
 
-static void clear_graphs(sked_i_gaus_descent *d)
+static void clear_graphs(descent *d)
 {
     for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
         if (d->runs[k] != NULL)
@@ -405,7 +396,7 @@ static void clear_graphs(sked_i_gaus_descent *d)
     }
 }
 
-static sked_status capture(sked_i_gaus_descent *d, int place, sked_error *err)
+static sked_status capture(descent *d, int place, sked_error *err)
 {
     sked_status st = SKED_OK;
     cudaGraph_t graph = NULL;
@@ -420,7 +411,7 @@ cleanup:
     return st;
 }
 
-static sked_status launch_run(sked_i_gaus_descent *d, int place, int count, sked_error *err)
+static sked_status launch_run(descent *d, int place, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
     if (count == CAPTURED) {
@@ -440,10 +431,9 @@ cleanup:
 static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked_error *err)
 {
     const made nothing = {};
-    const sked_i_gaus_bounds none = {};
-    sked_i_gaus_descent d = {};
+    descent d = {};
     measure(&d, view);
-    lay_problem(&d, &nothing, &none);
+    lay_problem(&d, &nothing);
     lay_numbers(&d);
     const double need = (double)d.arena.used, left = (double)sked_i_cuda_free_bytes();
     if (left < need)
@@ -455,8 +445,9 @@ static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked
     return SKED_OK;
 }
 
-static void destroy(sked_i_gaus_descent *d)
+static void destroy(sked_i_gaus_descent *opaque)
 {
+    descent *d = mine(opaque);
     if (d == NULL)
         return;
     if (d->stream != NULL) {
@@ -472,16 +463,16 @@ static void destroy(sked_i_gaus_descent *d)
 }
 
 /* Puts the problem on the device. */
-static sked_status open_board(sked_i_gaus_descent *d, const sked_i_gaus_bounds *bounds, sked_error *err)
+static sked_status open_board(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &d->board;
     made m = {};
     SKED_TRY(make(d->view, &d->board, &m, err));
-    lay_problem(d, &m, bounds);
+    lay_problem(d, &m);
     lay_numbers(d);
     SKED_TRY(sked_i_cuda_arena_open(&d->arena, "a descent of gaus", err));
-    lay_problem(d, &m, bounds);
+    lay_problem(d, &m);
     lay_numbers(d);
     CUDA_TRY(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
     CUDA_TRY(cudaMemsetAsync(
@@ -492,32 +483,34 @@ cleanup:
     return st;
 }
 
-static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
+static sked_status create(const sked_i_gaus_view *view, const sked_i_limit *limit, int threads,
                           sked_i_gaus_descent **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const size_t rows = ((size_t)view->profiles + 1) * sizeof(double);
-    sked_i_gaus_descent *d = (sked_i_gaus_descent *)sked_i_alloc_zero(1, sizeof *d);
+    descent *d = (descent *)sked_i_alloc_zero(1, sizeof *d);
+    (void)limit;
     (void)threads;
     if (d == NULL)
         return sked_i_no_memory(err);
     measure(d, view);
-    SKED_TRY(open_board(d, bounds, err));
+    SKED_TRY(open_board(d, err));
     SKED_TRY(landings_open(&d->back, 2 * (int64_t)view->ops, err));
     CUDA_TRY(cudaMallocHost(&d->sent_tau, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * rows));
     CUDA_TRY(cudaMallocHost(&d->sent, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * sizeof *d->sent));
-    *out = d;
+    *out = reinterpret_cast<sked_i_gaus_descent *>(d);
     return SKED_OK;
 cleanup:
-    destroy(d);
+    destroy(reinterpret_cast<sked_i_gaus_descent *>(d));
     return st;
 }
 
 /* ------------------------------------------------------------------ the table */
 
 /* BUG where a mean or sigma would leave the grid. */
-static sked_status place(sked_i_gaus_descent *d, const double *mu, const double *sigma, sked_error *err)
+static sked_status place(sked_i_gaus_descent *opaque, const double *mu, const double *sigma, sked_error *err)
 {
+    descent *d = mine(opaque);
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &d->board;
     const size_t bytes = 2 * (size_t)b->ops * sizeof(double);
@@ -536,9 +529,10 @@ cleanup:
     return st;
 }
 
-static sked_status aim(sked_i_gaus_descent *d, const sked_i_gaus_terms *terms, const double *violation,
+static sked_status aim(sked_i_gaus_descent *opaque, const sked_i_gaus_terms *terms, const double *violation,
                        sked_error *err)
 {
+    descent *d = mine(opaque);
     const sked_i_gaus_board *b = &d->board;
     const int64_t rows = (int64_t)b->profiles + 1;
     sked_i_gaus_control control = {};
@@ -557,9 +551,10 @@ static sked_status aim(sked_i_gaus_descent *d, const sked_i_gaus_terms *terms, c
     return send_all(d, err);
 }
 
-static sked_status evaluate(sked_i_gaus_descent *d, double *dmu, double *dsigma, sked_i_gaus_value *value,
-                            sked_error *err)
+static sked_status evaluate(sked_i_gaus_descent *opaque, double *dmu, double *dsigma,
+                            sked_i_gaus_value *value, sked_error *err)
 {
+    descent *d = mine(opaque);
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &d->board;
     const size_t bytes = (size_t)b->ops * sizeof(double);
@@ -580,8 +575,9 @@ cleanup:
     return st;
 }
 
-static sked_status run(sked_i_gaus_descent *d, const sked_i_gaus_step *steps, int count, sked_error *err)
+static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *steps, int count, sked_error *err)
 {
+    descent *d = mine(opaque);
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &d->board;
     const size_t rows = (size_t)b->profiles + 1;
@@ -602,16 +598,22 @@ cleanup:
     return st;
 }
 
-static sked_status wait(sked_i_gaus_descent *d, double *mu, double *sigma, sked_i_gaus_value *value,
+static sked_status wait(sked_i_gaus_descent *opaque, double *mu, double *sigma, sked_i_gaus_value *value,
                         sked_error *err)
 {
-    const size_t n = (size_t)d->board.ops;
-    const double *point;
-    const sked_status st = landings_wait(&d->back, &point, value, err);
-    if (st == SKED_OK) {
-        memcpy(mu, point, n * sizeof *mu);
-        memcpy(sigma, point + n, n * sizeof *sigma);
-    }
+    landings *l = &mine(opaque)->back;
+    sked_status st = SKED_OK;
+    const size_t n = (size_t)l->count / 2;
+    const int k = l->oldest;
+    assert(l->under_way > 0);
+    CUDA_TRY(cudaEventSynchronize(l->at[k].done));
+    l->oldest = (l->oldest + 1) % SKED_I_GAUS_FLIGHT;
+    l->under_way--;
+    SKED_TRY(check_control(l->at[k].control, err));
+    memcpy(mu, l->at[k].point, n * sizeof *mu);
+    memcpy(sigma, l->at[k].point + n, n * sizeof *sigma);
+    *value = l->at[k].control->value;
+cleanup:
     return st;
 }
 

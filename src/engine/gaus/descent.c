@@ -20,7 +20,6 @@ typedef struct descent {
     const sked_i_gaus_descent_backend *backend;
     sked_i_gaus_descent *steps;
     sked_i_gaus_view view;
-    sked_i_gaus_bounds bounds;
     double *mu, *sigma;        /* [n] the point after the last run that was waited for */
     double *dmu;               /* [n] at the start */
     double *tau;               /* [steps of a run * (profiles + 1)] */
@@ -66,7 +65,9 @@ sked_i_gaus_view sked_i_gaus_view_of(const sked_i_relaxation *m)
                               .gap = m->gap,
                               .shift = m->shift,
                               .edge_kind = m->kind,
-                              .edge_bytes = m->bytes};
+                              .edge_bytes = m->bytes,
+                              .lo = m->lo,
+                              .hi = m->hi};
 }
 
 static sked_status open_descent(descent *d, sked_error *err)
@@ -74,10 +75,9 @@ static sked_status open_descent(descent *d, sked_error *err)
     sked_status st = SKED_OK;
     const int64_t n = d->m->n, rows = d->m->profiles + 1;
     d->backend = d->tuning->backend->gaus_descent;
-    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->limit};
     d->most = !d->backend->beside ? 1 : d->m->n > large ? short_run : long_run;
     const int64_t longest = d->backend->beside ? long_run : 1;
-    SKED_TRY(d->backend->create(&d->view, &d->bounds, d->tuning->threads, &d->steps, err));
+    SKED_TRY(d->backend->create(&d->view, d->limit, d->tuning->threads, &d->steps, err));
     SKED_OWN(&d->arena, d->sigma, n);
     SKED_OWN(&d->arena, d->dmu, n);
     SKED_OWN(&d->arena, d->tau, longest * rows);
@@ -169,7 +169,6 @@ static sked_status return_to_best(descent *d, double scale, sked_error *err)
 static sked_status prepare(descent *d, sked_error *err)
 {
     const sked_i_relaxation *m = d->m;
-    d->peak = 0;
     for (int32_t i = 0; i < m->n; i++)
         assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
     sked_i_gaus_load_rounded(d->l, d->mu);

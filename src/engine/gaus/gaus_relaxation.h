@@ -126,10 +126,10 @@ void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlie
 typedef struct sked_i_gaus_legaliser {
     sked_i_arena arena;
     const sked_i_relaxation *m;
-    sked_i_gaus_state *state;       /* the last schedule made */
-    sked_i_ims *ims;                /* NULL without capacities */
-    sked_i_frame *near;             /* its windows: not much before the rounded means */
-    sked_i_keyed *sorter;           /* [2 n] likewise */
+    sked_i_gaus_state *state; /* the last schedule made */
+    sked_i_ims *ims;          /* NULL without capacities */
+    sked_i_frame near;        /* its windows, the model's but for lo: not much before the rounded means */
+    sked_i_keyed *sorter;     /* [2 n] likewise */
     int32_t *at, *scratch, *middle; /* [n] */
 } sked_i_gaus_legaliser;
 SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m,

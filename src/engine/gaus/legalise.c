@@ -2,7 +2,6 @@
 #include "engine/gaus/gaus_relaxation.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* ------------------------------------------------------------------ rounding */
 
@@ -80,12 +79,8 @@ sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m, sked_i_gaus
     if (m->capped) {
         SKED_OWN(&l->arena, l->sorter, 2 * (int64_t)m->n);
         SKED_TRY(sked_i_ims_create(m->loop, &l->ims, err));
-        SKED_TRY(sked_i_frame_create(m->loop, &l->near, err));
-        l->near->ii = m->frame->ii;
-        l->near->path = m->frame->path;
-        memcpy(l->near->weight, m->frame->weight, (size_t)m->g->n_edges * sizeof *l->near->weight);
-        memcpy(l->near->hi, m->frame->hi, (size_t)m->n * sizeof *l->near->hi);
-        memcpy(l->near->tail, m->frame->tail, (size_t)m->n * sizeof *l->near->tail);
+        l->near = *m->frame;
+        SKED_OWN(&l->arena, l->near.lo, m->n);
     }
     *out = l;
     return SKED_OK;
@@ -100,7 +95,6 @@ void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l)
         return;
     sked_i_gaus_state_destroy(l->state);
     sked_i_ims_destroy(l->ims);
-    sked_i_frame_destroy(l->near);
     sked_i_arena_free(&l->arena);
     free(l);
 }
@@ -113,8 +107,8 @@ static bool place_near(sked_i_gaus_legaliser *l, const double *mu, int32_t back,
     assert(ims != NULL && back >= 0);
     for (int32_t i = 0; i < m->n; i++) {
         const int64_t t = (int64_t)l->at[i] - back;
-        l->near->lo[i] = t > m->lo[i] ? t : m->lo[i];
-        assert(l->near->lo[i] <= l->near->hi[i]);
+        l->near.lo[i] = t > m->lo[i] ? t : m->lo[i];
+        assert(l->near.lo[i] <= l->near.hi[i]);
         l->sorter[i] = (sked_i_keyed){sked_i_sort_key(mu[i]), i};
     }
     sked_i_sort_keyed(l->sorter, l->sorter + m->n, m->n);
@@ -122,7 +116,7 @@ static bool place_near(sked_i_gaus_legaliser *l, const double *mu, int32_t back,
         ims->order[k] = (int32_t)l->sorter[k].value;
         ims->rank[ims->order[k]] = k;
     }
-    if (!sked_i_ims_run(ims, l->near, 6 * (int64_t)m->n + 16, NULL, limit))
+    if (!sked_i_ims_run(ims, &l->near, 6 * (int64_t)m->n + 16, NULL, limit))
         return false;
     for (int32_t i = 0; i < m->n; i++)
         l->at[i] = (int32_t)ims->start[i];

@@ -75,6 +75,7 @@ typedef struct sked_i_gaus_worker {
 } sked_i_gaus_worker;
 
 typedef struct sked_i_gaus_rounds {
+    sked_i_arena arena;
     sked_i_hands hands; /* the workers */
     sked_i_run *run;
     const sked_i_gaus_settings *set;

@@ -64,12 +64,12 @@ static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
     sked_i_bound_effort effort = {.work = near_work, .limit = &limit};
     sked_status st = SKED_OK;
     const double before = r->best.value;
-    double *near = NULL, least;
+    double *near, least;
     if (!(m->alpha > 0) || !sked_i_must_communicate(m->g, m->period))
         return SKED_OK; /* all ops together, at any step, have none: nothing to start from */
     if (limit.paced)
         limit.deadline = fmin(limit.deadline, sked_clock() + 0.3 * (limit.deadline - sked_clock()));
-    SKED_NEW(near, m->n);
+    SKED_OWN(&r->arena, near, m->n);
     for (int32_t i = 0; i < m->n; i++) {
         w->mu[i] = m->lo[i];
         w->means[i] = m->hi[i];
@@ -80,11 +80,9 @@ static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
         sked_i_gaus_keep(&r->best, w->legaliser->state);
     if (r->best.value < before) {
         r->list = r->near = near;
-        near = NULL;
         SKED_TRY(sked_i_gaus_offer_best(r, err));
     }
 cleanup:
-    free(near);
     return st;
 }
 

@@ -140,7 +140,7 @@ static sked_status open_rounds(sked_i_gaus_rounds *r, sked_error *err)
     r->gradient = INFINITY;
     SKED_TRY(sked_i_gaus_incumbent_create(r->model->n, &r->best, err));
     SKED_TRY(sked_i_hands_fill(&r->hands, r->threads, err));
-    SKED_NEW0(r->items, r->most);
+    SKED_OWN0(&r->arena, r->items, r->most);
     for (int k = 0; k < r->most; k++)
         SKED_TRY(sked_i_gaus_incumbent_create(r->model->n, &r->items[k].best, err));
 cleanup:
@@ -152,8 +152,7 @@ static void close_rounds(sked_i_gaus_rounds *r)
     sked_i_hands_close(&r->hands);
     for (int k = 0; r->items != NULL && k < r->most; k++)
         sked_i_gaus_incumbent_free(&r->items[k].best);
-    free(r->items);
-    free(r->near);
+    sked_i_arena_free(&r->arena);
     sked_i_gaus_incumbent_free(&r->best);
 }
 

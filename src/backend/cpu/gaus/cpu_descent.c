@@ -8,7 +8,6 @@
 struct sked_i_gaus_descent {
     sked_i_arena arena;
     const sked_i_gaus_view *view;
-    const sked_i_gaus_bounds *bounds;
     sked_i_gaus_evaluator evaluator;
     double *mu, *sigma, *dmu, *dsigma; /* [ops] */
     double *momentum, *variance;       /* [2 ops] of Adam: mu, then log sigma */
@@ -27,7 +26,7 @@ static void destroy(sked_i_gaus_descent *d)
     free(d);
 }
 
-static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
+static sked_status create(const sked_i_gaus_view *view, const sked_i_limit *limit, int threads,
                           sked_i_gaus_descent **out, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -35,9 +34,8 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
     sked_i_gaus_descent *d = NULL;
     SKED_NEW0(d, 1);
     d->view = view;
-    d->bounds = bounds;
     SKED_TRY(sked_i_gaus_evaluator_open(&d->evaluator, view, threads, err));
-    d->evaluator.limit = bounds->limit;
+    d->evaluator.limit = limit;
     SKED_OWN(&d->arena, d->mu, n);
     SKED_OWN(&d->arena, d->sigma, n);
     SKED_OWN(&d->arena, d->dmu, n);
@@ -96,7 +94,7 @@ static sked_status evaluate(sked_i_gaus_descent *d, double *dmu, double *dsigma,
 
 static void move(sked_i_gaus_descent *d, const sked_i_gaus_step *s, int32_t i)
 {
-    const double lo = d->bounds->lo[i], hi = d->bounds->hi[i];
+    const double lo = d->view->lo[i], hi = d->view->hi[i];
     assert(lo <= hi && d->sigma[i] > 0);
     if (hi == lo)
         return;
@@ -124,8 +122,8 @@ static sked_status step(sked_i_gaus_descent *d, const sked_i_gaus_step *s, sked_
             return sked_i_fail(err, SKED_ERR_BUG,
                                "the differentiable scheduler's gradient is not finite at op %d: mu %g (%g), "
                                "sigma %g (%g), window %d..%d",
-                               (int)i, d->mu[i], d->dmu[i], d->sigma[i], d->dsigma[i], (int)d->bounds->lo[i],
-                               (int)d->bounds->hi[i]);
+                               (int)i, d->mu[i], d->dmu[i], d->sigma[i], d->dsigma[i], (int)d->view->lo[i],
+                               (int)d->view->hi[i]);
         move(d, s, i);
     }
     sked_i_gaus_raise_multipliers(&d->value, &s->raise, d->before, d->terms.multiplier, d->terms.penalty);
