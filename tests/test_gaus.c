@@ -3,8 +3,7 @@
  * differences, the moves of the polish against recomputation, results against exhaustive search.
  */
 #include "backend/backend.h"
-#include "backend/cpu/gaus/normal.h"
-#include "backend/gaus_step.h"
+#include "backend/cpu/gaus/terms.h"
 #include "base/rng.h"
 #include "brute_force.h"
 #include "engine/gaus/gaus_relaxation.h"
@@ -20,8 +19,7 @@ typedef struct fixture {
     sked_problem problem;
     sked_i_relaxation *m;
     sked_i_gaus_view view;
-    const sked_i_gaus_backend *backend;
-    sked_i_gaus_evaluator *evaluator;
+    sked_i_gaus_evaluator evaluator;
     double weight[MAX_ROWS], capacity[MAX_ROWS], tau[MAX_ROWS];
     sked_i_gaus_terms terms;
     double mu[OPS], sigma[OPS], dmu[OPS], dsigma[OPS];
@@ -52,7 +50,6 @@ static void make_graph(sked_graph **out)
 /* period 0: not pipelined. All terms are off. */
 static void open_fixture(fixture *f, int period, int threads)
 {
-    const sked_i_backend *backend;
     sked_i_rng rng;
     *f = (fixture){0};
     make_graph(&f->graph);
@@ -63,9 +60,7 @@ static void open_fixture(fixture *f, int period, int threads)
     OK(sked_i_relaxation_create(&f->problem, period, STEPS, &f->m, err));
     assert_non_null(f->m);
     f->view = sked_i_gaus_view_of(f->m);
-    OK(sked_i_backend_find("cpu", &backend, err));
-    f->backend = backend->gaus;
-    OK(f->backend->create(&f->view, threads, &f->evaluator, err));
+    OK(sked_i_gaus_evaluator_open(&f->evaluator, &f->view, threads, err));
     assert_int_equal(f->m->profiles, 2);
     for (int p = 0; p <= f->m->profiles; p++) {
         f->capacity[p] = INFINITY;
@@ -81,7 +76,7 @@ static void open_fixture(fixture *f, int period, int threads)
 
 static void close_fixture(fixture *f)
 {
-    f->backend->destroy(f->evaluator);
+    sked_i_gaus_evaluator_close(&f->evaluator);
     sked_i_relaxation_destroy(f->m);
     sked_graph_destroy(f->graph);
 }
@@ -90,7 +85,7 @@ static double value_of(fixture *f)
 {
     sked_i_gaus_value value;
     double dmu[OPS], dsigma[OPS];
-    OK(f->backend->evaluate(f->evaluator, &f->terms, f->mu, f->sigma, dmu, dsigma, &value, err));
+    OK(sked_i_gaus_evaluate(&f->evaluator, &f->terms, f->mu, f->sigma, dmu, dsigma, &value, err));
     return value.total;
 }
 
@@ -110,7 +105,7 @@ static void check_gradient(fixture *f, const char *what)
 {
     sked_i_gaus_value value;
     double largest = 0;
-    OK(f->backend->evaluate(f->evaluator, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
+    OK(sked_i_gaus_evaluate(&f->evaluator, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
     for (int i = 0; i < OPS; i++) {
         const double mu = difference(f, &f->mu[i]), sigma = difference(f, &f->sigma[i]);
         largest = fmax(largest, fabs(f->dmu[i]));
@@ -239,7 +234,7 @@ static void compare_levels(const fixture *f, const sample_sums *sums, int sample
     for (int p = 0; p <= f->m->profiles; p++)
         for (int c = 0; c < f->m->cells; c++)
             near(p == f->m->profiles ? "memory" : "load", sums->level[p][c] / samples,
-                 f->backend->profile(f->evaluator, p)[c], 0.03);
+                 f->evaluator.profile[(int64_t)p * f->m->cells + c], 0.03);
 }
 
 static void test_expectations(void **state)
@@ -262,7 +257,7 @@ static void test_expectations(void **state)
                 x[i] = f.mu[i] + f.sigma[i] * sked_i_rng_normal(&rng);
             add_sample(f.m, x, &sums);
         }
-        OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+        OK(sked_i_gaus_evaluate(&f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
         compare_levels(&f, &sums, samples);
         near("communication", sums.communication / samples, value.communication, 0.05);
         near("latency", sums.late / samples, value.violation[SKED_I_GAUS_LATENCY], 0.02);
@@ -330,11 +325,11 @@ static void test_lost_numbers(void **state)
     open_fixture(&f, 0, 1);
     f.mu[4] = NAN;
     FAILS(SKED_ERR_BUG, "op 4: mu nan",
-          f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+          sked_i_gaus_evaluate(&f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
     f.mu[4] = 3;
     f.sigma[2] = INFINITY;
     FAILS(SKED_ERR_BUG, "op 2",
-          f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+          sked_i_gaus_evaluate(&f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
     close_fixture(&f);
 }
 
@@ -787,7 +782,8 @@ static void test_descent_counts(void **state)
     open_fixture(&f, 0, 1);
     OK(sked_i_gaus_legaliser_create(f.m, &l, err));
     OK(sked_i_gaus_incumbent_create(f.m->n, &best, err));
-    const sked_i_gaus_tuning tuning = {.rate = 0.2,
+    const sked_i_gaus_tuning tuning = {.backend = &sked_i_backend_cpu,
+                                       .rate = 0.2,
                                        .kappa = 0.15,
                                        .sigma_most = 8,
                                        .sigma_scale = 1,
@@ -816,7 +812,7 @@ static double broken_edges(fixture *f)
     f->terms.multiplier[SKED_I_GAUS_DEPENDENCY] = 1; /* else nobody looks */
     for (int i = 0; i < OPS; i++)
         f->sigma[i] = SKED_I_GAUS_SIGMA_LEAST;
-    OK(f->backend->evaluate(f->evaluator, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
+    OK(sked_i_gaus_evaluate(&f->evaluator, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
     return value.violation[SKED_I_GAUS_DEPENDENCY];
 }
 
@@ -848,7 +844,8 @@ static void test_published_lagrangian(void **state)
     OK(sked_i_gaus_legaliser_create(f.m, &l, err));
     OK(sked_i_gaus_incumbent_create(f.m->n, &best, err));
     for (int k = 0; k < 2; k++) {
-        const sked_i_gaus_tuning tuning = {.rate = 0.2,
+        const sked_i_gaus_tuning tuning = {.backend = &sked_i_backend_cpu,
+                                           .rate = 0.2,
                                            .kappa = 0.15,
                                            .sigma_most = 8,
                                            .sigma_scale = 1,
@@ -882,17 +879,16 @@ static void test_cut_evaluation(void **state)
         sked_i_gaus_descent *d = NULL;
         sked_i_gaus_value value = {.total = NAN};
         open_fixture(&f, 0, threads);
-        const sked_i_gaus_bounds bounds = {f.m->lo, f.m->hi, &limit};
         const double violation[SKED_I_GAUS_FAMILIES] = {0};
         stop = 0;
-        OK(backend->create(&f.view, &bounds, threads, &d, err));
+        OK(backend->create(&f.view, &limit, threads, &d, err));
         OK(backend->place(d, f.mu, f.sigma, err));
         OK(backend->aim(d, &f.terms, violation, err));
         stop = 1;
-        assert_int_equal(backend->evaluate(d, f.dmu, &value, NULL), SKED_ERR_STOPPED);
+        assert_int_equal(backend->evaluate(d, f.dmu, f.dsigma, &value, NULL), SKED_ERR_STOPPED);
         assert_true(isnan(value.total));
         stop = 0;
-        OK(backend->evaluate(d, f.dmu, &value, err));
+        OK(backend->evaluate(d, f.dmu, f.dsigma, &value, err));
         assert_true(isfinite(value.total));
         backend->destroy(d);
         close_fixture(&f);

@@ -18,8 +18,7 @@ typedef struct sked_i_backend {
     sked_status (*available)(sked_error *err);
     /* Does what the first call would wait for, some 0.2 s on a GPU; on any thread. NULL: nothing. */
     void (*wake)(void);
-    const sked_i_gaus_backend *gaus; /* the Gaussian relaxation; NULL: this backend has none */
-    const sked_i_gaus_descent_backend *gaus_descent;
+    const sked_i_gaus_descent_backend *gaus_descent; /* of the Gaussian relaxation */
     /*
      * time[k * guesses + g] of candidate k under guess g. NULL: the caller runs them one by one
      * (robust/timing.c).

@@ -10,7 +10,7 @@
 /* F is taken as 0 or 1 further than this many sigmas from mu (2.9e-7 is left outside). */
 #define SKED_I_GAUS_REACH 5.0
 
-/* The problem in whole steps. All arrays belong to the caller and outlive the evaluator. */
+/* The problem in whole steps. All arrays belong to the caller and outlive the descents. */
 typedef struct sked_i_gaus_view {
     int32_t ops, profiles; /* profiles: of pools; memory is a further one */
     int32_t steps;         /* starts and finishes lie in 0..steps */
@@ -24,9 +24,16 @@ typedef struct sked_i_gaus_view {
     const int32_t *edge_to, *gap, *shift; /* [edges] start(to) >= start(from) + gap; gap = lag - shift */
     const uint8_t *edge_kind;             /* [edges] SKED_I_GAUS_EDGE_* */
     const double *edge_bytes;             /* [edges] weight in communication */
+    const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
 } sked_i_gaus_view;
 
+/* What an edge is at the interval: a rule, one between iterations, or neither a rule nor a use. */
 enum { SKED_I_GAUS_EDGE_FORWARD, SKED_I_GAUS_EDGE_CARRIED, SKED_I_GAUS_EDGE_IGNORED };
+
+static inline bool sked_i_gaus_counts(const sked_i_gaus_view *v, int64_t e)
+{
+    return v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
+}
 
 /* Constraint families, each with one multiplier and one penalty. */
 enum {
@@ -51,24 +58,6 @@ typedef struct sked_i_gaus_value {
     double violation[SKED_I_GAUS_FAMILIES];
 } sked_i_gaus_value;
 
-typedef struct sked_i_gaus_evaluator sked_i_gaus_evaluator;
-
-/* The part of a backend's table that evaluates the relaxation. */
-typedef struct sked_i_gaus_backend {
-    sked_status (*create)(const sked_i_gaus_view *view, int threads, sked_i_gaus_evaluator **out,
-                          sked_error *err);
-    void (*destroy)(sked_i_gaus_evaluator *evaluator);
-    /*
-     * Value and gradient (dmu, dsigma: [ops], overwritten) at mu, sigma: [ops]. O(windows of ops and
-     * edges + profiles * steps); memory O(windows + profiles * steps). Same threads: same bits.
-     */
-    sked_status (*evaluate)(sked_i_gaus_evaluator *evaluator, const sked_i_gaus_terms *terms,
-                            const double *mu, const double *sigma, double *dmu, double *dsigma,
-                            sked_i_gaus_value *value, sked_error *err);
-    /* Expected profile of the last evaluation: [cells], cells = period or steps + 1. */
-    const double *(*profile)(const sked_i_gaus_evaluator *evaluator, int32_t profile);
-} sked_i_gaus_backend;
-
 /* ------------------------------------------------------------------ descents */
 
 /* Sigma of a mean that moves is at least this: an op that cannot move must not freeze its neighbours. */
@@ -82,12 +71,6 @@ typedef struct sked_i_gaus_backend {
 typedef struct sked_i_gaus_growth {
     double growth, fall, dual;
 } sked_i_gaus_growth;
-
-/* What the means may do. Arrays belong to the caller and outlive the descent. */
-typedef struct sked_i_gaus_bounds {
-    const int32_t *lo, *hi;    /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
-    const sked_i_limit *limit; /* where evaluate and run take long, they end with it; NULL: none */
-} sked_i_gaus_bounds;
 
 /* One gradient step. */
 typedef struct sked_i_gaus_step {
@@ -112,9 +95,11 @@ enum {
  */
 typedef struct sked_i_gaus_descent_backend {
     bool beside; /* run returns at once and the steps are made beside the caller; else within run */
-    /* *count: how many of `most` descents have room at a time. DEVICE with the sizes where not one has. */
+    /* *count: how many of `most` descents have room at a time. DEVICE with the sizes where none has. NULL:
+     * all have. */
     sked_status (*room)(const sked_i_gaus_view *view, int most, int *count, sked_error *err);
-    sked_status (*create)(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
+    /* limit: where evaluate and run take long, they end with it; NULL: none. */
+    sked_status (*create)(const sked_i_gaus_view *view, const sked_i_limit *limit, int threads,
                           sked_i_gaus_descent **out, sked_error *err);
     void (*destroy)(sked_i_gaus_descent *descent);
     /* The point, [ops] each, means within the windows; Adam forgets what it has seen. No run is under way. */
@@ -127,11 +112,12 @@ typedef struct sked_i_gaus_descent_backend {
     sked_status (*aim)(sked_i_gaus_descent *descent, const sked_i_gaus_terms *terms, const double *violation,
                        sked_error *err);
     /*
-     * Value and gradient by the means (dmu: [ops]) at the point. No run is under way. STOPPED, without a
-     * message: the limit of the bounds was heard; so from run.
+     * Value and gradient (dmu, dsigma: [ops]; dsigma NULL: not wanted) at the point. No run is under way.
+     * O(windows of ops and edges + profiles * steps); memory O(windows + profiles * steps). Same threads:
+     * same bits. STOPPED, without a message: the limit is reached; so from run.
      */
-    sked_status (*evaluate)(sked_i_gaus_descent *descent, double *dmu, sked_i_gaus_value *value,
-                            sked_error *err);
+    sked_status (*evaluate)(sked_i_gaus_descent *descent, double *dmu, double *dsigma,
+                            sked_i_gaus_value *value, sked_error *err);
     /* Starts 1 to SKED_I_GAUS_RUN steps after those under way, fewer than SKED_I_GAUS_FLIGHT runs. */
     sked_status (*run)(sked_i_gaus_descent *descent, const sked_i_gaus_step *steps, int count,
                        sked_error *err);
@@ -143,10 +129,8 @@ typedef struct sked_i_gaus_descent_backend {
                         sked_error *err);
 } sked_i_gaus_descent_backend;
 
-extern const sked_i_gaus_backend sked_i_gaus_cpu;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu;
 #ifdef SKED_WITH_CUDA
-extern const sked_i_gaus_backend sked_i_gaus_cuda;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda;
 #endif
 #endif

@@ -1,8 +1,6 @@
 /* The problem in whole steps. */
 #include "form/relaxation.h"
 
-#include "base/memory.h"
-
 #include <assert.h>
 
 static const int64_t most_steps = (int64_t)1 << 24; /* 57,000 ops on 4,400 steps are common, this is not */
@@ -17,9 +15,9 @@ static int32_t clip(int64_t t)
 static sked_status copy_ops(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW(m->lo, m->n);
-    SKED_NEW(m->hi, m->n);
-    SKED_NEW(m->duration, m->n);
+    SKED_OWN(&m->arena, m->lo, m->n);
+    SKED_OWN(&m->arena, m->hi, m->n);
+    SKED_OWN(&m->arena, m->duration, m->n);
     for (int32_t i = 0; i < m->n; i++) {
         m->lo[i] = clip(m->frame->lo[i]);
         m->hi[i] = clip(m->frame->hi[i]);
@@ -37,7 +35,7 @@ static sked_status choose_order(sked_i_relaxation *m, sked_error *err)
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
     bool numbered = true;
-    SKED_NEW(m->order, m->n);
+    SKED_OWN(&m->arena, m->order, m->n);
     for (int64_t e = 0; e < g->n_edges; e++)
         numbered = numbered && (g->edge_distance[e] > 0 || g->edge_from[e] < g->edge_to[e]);
     for (int32_t k = 0; k < m->n; k++)
@@ -52,10 +50,10 @@ static sked_status copy_edges(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
-    SKED_NEW(m->gap, g->n_edges);
-    SKED_NEW(m->shift, g->n_edges);
-    SKED_NEW(m->kind, g->n_edges);
-    SKED_NEW(m->bytes, g->n_edges);
+    SKED_OWN(&m->arena, m->gap, g->n_edges);
+    SKED_OWN(&m->arena, m->shift, g->n_edges);
+    SKED_OWN(&m->arena, m->kind, g->n_edges);
+    SKED_OWN(&m->arena, m->bytes, g->n_edges);
     for (int64_t e = 0; e < g->n_edges; e++) {
         const int64_t shift = m->period > 0 ? (int64_t)g->edge_distance[e] * m->period : 0;
         if (shift > most_steps)
@@ -64,26 +62,27 @@ static sked_status copy_edges(sked_i_relaxation *m, sked_error *err)
                             "gaus takes values that live for up to %lld steps; distance %d at an interval "
                             "of %d is more",
                             (long long)most_steps, (int)g->edge_distance[e], (int)m->period));
+        assert(shift >= 0);
         m->shift[e] = (int32_t)shift;
         m->gap[e] = clip(m->loop->lag[e] - shift);
         m->bytes[e] = g->edge_bytes[e] > 0 ? 1 : 0;
-        m->kind[e] = g->edge_distance[e] == 0 ? SKED_I_RELAXATION_FORWARD
-                     : m->period > 0          ? SKED_I_RELAXATION_CARRIED
-                                              : SKED_I_RELAXATION_IGNORED;
+        m->kind[e] = g->edge_distance[e] == 0 ? SKED_I_GAUS_EDGE_FORWARD
+                     : m->period > 0          ? SKED_I_GAUS_EDGE_CARRIED
+                                              : SKED_I_GAUS_EDGE_IGNORED;
     }
 cleanup:
     return st;
 }
 
-/* Sizes of values that somebody uses, and who has parallel edges. */
+/* Sizes of values that have a consumer, and which ops have parallel edges. */
 static sked_status copy_memory(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
     int32_t *stamp = NULL;
     SKED_NEW(stamp, m->n);
-    SKED_NEW0(m->memory, m->n);
-    SKED_NEW0(m->multi, m->n);
+    SKED_OWN0(&m->arena, m->memory, m->n);
+    SKED_OWN0(&m->arena, m->multi, m->n);
     for (int32_t i = 0; i < m->n; i++)
         stamp[i] = -1;
     for (int32_t i = 0; i < m->n; i++)
@@ -106,16 +105,28 @@ typedef struct profile_map {
     int32_t single;            /* profile of the one pool of a graph without demands, -1: none */
 } profile_map;
 
+static int32_t new_profile(sked_i_relaxation *m, double weight, double capacity)
+{
+    assert(m->profiles <= 2 * m->g->n_resources);
+    m->weight[m->profiles] = weight;
+    m->capacity[m->profiles] = capacity;
+    m->capped = m->capped || isfinite(capacity);
+    return m->profiles++;
+}
+
 static void number_profiles(sked_i_relaxation *m, profile_map *map)
 {
     const sked_graph *g = m->g;
     const bool load = m->p->objective == SKED_OBJECTIVE_RESOURCE || m->p->objective == SKED_OBJECTIVE_COST;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     for (int32_t r = 0; r < g->n_resources; r++) {
-        map->limited[r] = isfinite(sked_i_capacity(m->p, r)) ? m->profiles++ : -1;
-        map->loaded[r] = load && pooled ? m->profiles++ : -1;
+        const double capacity = sked_i_capacity(m->p, r);
+        map->limited[r] = isfinite(capacity) ? new_profile(m, 0, capacity) : -1;
+        map->loaded[r] = load && pooled ? new_profile(m, 1, INFINITY) : -1;
     }
-    map->single = load && !pooled ? m->profiles++ : -1;
+    map->single = load && !pooled ? new_profile(m, 1, INFINITY) : -1;
+    m->weight[m->profiles] = m->with_memory ? 1 : 0;
+    m->capacity[m->profiles] = INFINITY;
 }
 
 static void add_use(sked_i_relaxation *m, int64_t *count, int32_t profile, double amount)
@@ -140,25 +151,6 @@ static void add_uses(sked_i_relaxation *m, const profile_map *map, int32_t i, in
     }
     if (map->single >= 0 && g->weight[i] > 0)
         add_use(m, count, map->single, g->weight[i]);
-}
-
-static void set_weights(sked_i_relaxation *m, const profile_map *map)
-{
-    const sked_graph *g = m->g;
-    for (int32_t p = 0; p <= m->profiles; p++) {
-        m->weight[p] = 0;
-        m->capacity[p] = INFINITY;
-    }
-    for (int32_t r = 0; r < g->n_resources; r++) {
-        if (map->limited[r] >= 0)
-            m->capacity[map->limited[r]] = sked_i_capacity(m->p, r);
-        if (map->loaded[r] >= 0)
-            m->weight[map->loaded[r]] = 1;
-        m->capped = m->capped || map->limited[r] >= 0;
-    }
-    if (map->single >= 0)
-        m->weight[map->single] = 1;
-    m->weight[m->profiles] = m->with_memory ? 1 : 0;
 }
 
 /* One more amount of profile p. */
@@ -186,13 +178,13 @@ static void choose_differences(sked_i_relaxation *m, const bool *whole)
 static sked_status set_scales(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double *count = NULL;
-    bool *whole = NULL;
-    SKED_NEW0(count, m->profiles + 1);
-    SKED_NEW0(m->typical, m->profiles + 1);
-    SKED_NEW0(m->largest, m->profiles + 1);
-    SKED_NEW(m->differences, m->profiles + 1);
-    SKED_NEW(whole, m->profiles + 1);
+    double *count;
+    bool *whole;
+    SKED_OWN0(&m->arena, count, m->profiles + 1);
+    SKED_OWN0(&m->arena, m->typical, m->profiles + 1);
+    SKED_OWN0(&m->arena, m->largest, m->profiles + 1);
+    SKED_OWN(&m->arena, m->differences, m->profiles + 1);
+    SKED_OWN(&m->arena, whole, m->profiles + 1);
     for (int32_t p = 0; p <= m->profiles; p++)
         whole[p] = true;
     for (int64_t u = 0; u < m->use_ptr[m->n]; u++) {
@@ -207,8 +199,6 @@ static sked_status set_scales(sked_i_relaxation *m, sked_error *err)
     for (int32_t p = 0; p <= m->profiles; p++) /* a scale of 0 would divide by it */
         m->typical[p] = count[p] > 0 && m->typical[p] > 0 ? m->typical[p] / count[p] : 1;
 cleanup:
-    free(count);
-    free(whole);
     return st;
 }
 
@@ -218,38 +208,28 @@ static sked_status make_profiles(sked_i_relaxation *m, sked_error *err)
     const sked_graph *g = m->g;
     profile_map map = {0};
     int64_t count = 0;
-    SKED_NEW(map.limited, g->n_resources);
-    SKED_NEW(map.loaded, g->n_resources);
+    SKED_OWN(&m->arena, map.limited, g->n_resources);
+    SKED_OWN(&m->arena, map.loaded, g->n_resources);
+    SKED_OWN(&m->arena, m->weight, 2 * (int64_t)g->n_resources + 2);
+    SKED_OWN(&m->arena, m->capacity, 2 * (int64_t)g->n_resources + 2);
     number_profiles(m, &map);
-    SKED_NEW(m->use_ptr, (int64_t)m->n + 1);
-    SKED_NEW(m->use_profile, 2 * g->demand_ptr[m->n] + m->n);
-    SKED_NEW(m->use_amount, 2 * g->demand_ptr[m->n] + m->n);
-    SKED_NEW(m->weight, m->profiles + 1);
-    SKED_NEW(m->capacity, m->profiles + 1);
+    SKED_OWN(&m->arena, m->use_ptr, (int64_t)m->n + 1);
+    SKED_OWN(&m->arena, m->use_profile, 2 * g->demand_ptr[m->n] + m->n);
+    SKED_OWN(&m->arena, m->use_amount, 2 * g->demand_ptr[m->n] + m->n);
     for (int32_t i = 0; i < m->n; i++)
         add_uses(m, &map, i, &count);
     assert(count <= 2 * g->demand_ptr[m->n] + m->n);
     m->use_ptr[m->n] = count;
-    set_weights(m, &map);
     SKED_TRY(set_scales(m, err));
     if ((double)(m->profiles + 1) * m->cells > 0x1p28)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                              "gaus takes up to 2^28 cells; %d profiles of %d steps are more: scale the times",
                              (int)m->profiles + 1, (int)m->cells));
 cleanup:
-    free(map.limited);
-    free(map.loaded);
     return st;
 }
 
 /* ------------------------------------------------------------------ creating */
-
-static sked_status refuse_steps(int64_t steps, sked_error *err)
-{
-    return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                       "gaus schedules up to %lld steps, this needs %lld: scale the times or set a horizon",
-                       (long long)most_steps, (long long)steps);
-}
 
 sked_status sked_i_relaxation_create(const sked_problem *p, int64_t ii, int64_t steps,
                                      sked_i_relaxation **out, sked_error *err)
@@ -259,14 +239,19 @@ sked_status sked_i_relaxation_create(const sked_problem *p, int64_t ii, int64_t 
     assert(ii >= 0);
     *out = NULL;
     if (steps > most_steps || ii > most_steps)
-        return refuse_steps(steps > ii ? steps : ii, err);
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "gaus schedules up to %lld steps, this needs %lld: scale the times or set a horizon",
+            (long long)most_steps, (long long)(steps > ii ? steps : ii));
     SKED_NEW0(m, 1);
-    *m = (sked_i_relaxation){.p = p, .g = p->graph, .n = p->graph->n_ops};
-    m->steps = (int32_t)steps;
-    m->period = (int32_t)ii;
-    m->cells = ii > 0 ? m->period : m->steps + 1;
-    m->alpha = p->objective == SKED_OBJECTIVE_COST ? p->alpha : 0;
-    m->with_memory = p->objective == SKED_OBJECTIVE_MEMORY;
+    *m = (sked_i_relaxation){.p = p,
+                             .g = p->graph,
+                             .n = p->graph->n_ops,
+                             .steps = (int32_t)steps,
+                             .period = (int32_t)ii,
+                             .cells = (int32_t)(ii > 0 ? ii : steps + 1),
+                             .alpha = p->objective == SKED_OBJECTIVE_COST ? p->alpha : 0,
+                             .with_memory = p->objective == SKED_OBJECTIVE_MEMORY};
     SKED_TRY(sked_i_loop_create(p, &m->loop, err));
     SKED_TRY(sked_i_frame_create(m->loop, &m->frame, err));
     if (ii > 0 && ii < m->loop->min_ii)
@@ -289,12 +274,7 @@ void sked_i_relaxation_destroy(sked_i_relaxation *m)
 {
     if (m == NULL)
         return;
-    void *const owned[] = {m->order,      m->lo,      m->hi,      m->duration,    m->gap,
-                           m->shift,      m->kind,    m->bytes,   m->memory,      m->multi,
-                           m->use_ptr,    m->typical, m->largest, m->differences, m->use_profile,
-                           m->use_amount, m->weight,  m->capacity};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_arena_free(&m->arena);
     sked_i_frame_destroy(m->frame);
     sked_i_loop_destroy(m->loop);
     free(m);

@@ -4,16 +4,16 @@
  */
 #ifndef SKED_FORM_RELAXATION_H
 #define SKED_FORM_RELAXATION_H
+#include "backend/gaussian.h"
+#include "base/arena.h"
 #include "form/loop.h"
-
-/* What an edge is at the interval: a rule, one between iterations, or neither a rule nor a use. */
-enum { SKED_I_RELAXATION_FORWARD, SKED_I_RELAXATION_CARRIED, SKED_I_RELAXATION_IGNORED };
 
 /*
  * The problem at one horizon and interval. Profiles: loads that objective or capacity look at, then memory as
  * the last. Shared by all threads.
  */
 typedef struct sked_i_relaxation {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     sked_i_loop *loop;
@@ -23,9 +23,9 @@ typedef struct sked_i_relaxation {
     int32_t *duration;
     int32_t *order; /* [n] topological: as they are numbered where that is one, for the sake of caches */
     int32_t *gap, *shift; /* [edges] start(to) >= start(from) + gap; shift: distance * period */
-    uint8_t *kind;        /* [edges] SKED_I_RELAXATION_* */
+    uint8_t *kind;        /* [edges] SKED_I_GAUS_EDGE_* */
     double *bytes;        /* [edges] 1: counts as communication */
-    double *memory;       /* [n] of the value; 0 where nobody uses it */
+    double *memory;       /* [n] of the value; 0 without a consumer */
     uint8_t *multi;       /* [n] has parallel edges to one consumer */
     int64_t *use_ptr;     /* [n + 1] what an op adds to which profile while it runs */
     int32_t *use_profile;
@@ -50,6 +50,6 @@ void sked_i_relaxation_destroy(sked_i_relaxation *m);
 /* Is this edge a rule and a use at the model's interval? */
 static inline bool sked_i_relaxation_counts(const sked_i_relaxation *m, int64_t e)
 {
-    return m->kind[e] != SKED_I_RELAXATION_IGNORED;
+    return m->kind[e] != SKED_I_GAUS_EDGE_IGNORED;
 }
 #endif

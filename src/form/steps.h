@@ -1,12 +1,14 @@
 /* A problem with whole times within a horizon, in steps: windows, lags, and what loads or values it has. */
 #ifndef SKED_FORM_STEPS_H
 #define SKED_FORM_STEPS_H
+#include "base/arena.h"
 #include "form/dag.h"
 #include "form/pools.h"
 #include "form/uses.h"
 #include "form/windows.h"
 
 typedef struct sked_i_steps {
+    sked_i_arena arena;
     const sked_graph *graph;
     sked_i_windows windows;
     sked_i_dag dag;

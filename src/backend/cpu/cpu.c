@@ -9,6 +9,5 @@ static sked_status available(sked_error *err)
 
 const sked_i_backend sked_i_backend_cpu = {.name = "cpu",
                                            .available = available,
-                                           .gaus = &sked_i_gaus_cpu,
                                            .gaus_descent = &sked_i_gaus_descent_cpu,
                                            .nn = &sked_i_kernels_cpu_f32};

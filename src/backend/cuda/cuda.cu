@@ -33,7 +33,6 @@ extern const sked_i_backend sked_i_backend_cuda;
 const sked_i_backend sked_i_backend_cuda = {"cuda",
                                             available,
                                             wake,
-                                            &sked_i_gaus_cuda,
                                             &sked_i_gaus_descent_cuda,
                                             sked_i_cuda_predict,
                                             NULL,

@@ -114,7 +114,7 @@ __device__ static inline void shortfall_back(const sked_i_gaus_board &b, int32_t
     const int32_t to = b.edge_to[e];
     const double deviation = sqrt(b.sigma[i] * b.sigma[i] + b.sigma[to] * b.sigma[to]);
     double dm, ds;
-    gaus_excess(b.normal, b.gap[e] - 0.5 + b.mu[i] - b.mu[to], deviation, &dm, &ds);
+    sked_i_normal_excess(b.normal, b.gap[e] - 0.5 + b.mu[i] - b.mu[to], deviation, &dm, &ds);
     own->mu += weight * dm;
     own->sigma += weight * ds * b.sigma[i] / deviation;
     b.passed[e].mu -= weight * dm;
@@ -127,7 +127,7 @@ __device__ static void edges_back(const sked_i_gaus_board &b, const gaus_team<W>
 {
     for (int64_t e = b.succ_ptr[i] + team.rank * 32 + team.lane; e < b.succ_ptr[i + 1]; e += W * 32)
         if (gaus_counts(b, e) && b.edge_to[e] != i)
-            shortfall_back(b, i, e, b.control->coefficient[gaus_family(b, e)], out);
+            shortfall_back(b, i, e, b.control->coefficient[sked_i_gaus_family(b.edge_kind[e])], out);
 }
 
 template <int W>
@@ -153,7 +153,7 @@ __device__ static void backward_op(const sked_i_gaus_board &b, unsigned what, co
         const double weight = b.control->coefficient[SKED_I_GAUS_LATENCY];
         double dm = 0, ds = 0;
         if (what & SKED_I_GAUS_WITH_LATENCY)
-            gaus_excess(b.normal, b.mu[i] + b.duration[i] - b.steps - 0.5, b.sigma[i], &dm, &ds);
+            sked_i_normal_excess(b.normal, b.mu[i] + b.duration[i] - b.steps - 0.5, b.sigma[i], &dm, &ds);
         out.mu += weight * dm + b.control->alpha * b.net[i];
         out.sigma += weight * ds;
     }
@@ -184,22 +184,4 @@ void sked_i_gaus_backward(const sked_i_gaus_board *board, unsigned what, cudaStr
     SKED_LAUNCH(backward_light, b.light_blocks, SKED_I_GAUS_BLOCK, 0, stream, b, what);
     if (b.heavy_count > 0)
         SKED_LAUNCH(backward_heavy, b.heavy_blocks, SKED_I_GAUS_BLOCK, 0, stream, b, what);
-}
-
-__global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) gradient_kernel(sked_i_gaus_board b)
-{
-    const int64_t i = ((int64_t)blockIdx.x * SKED_I_GAUS_BLOCK + threadIdx.x) / 8;
-    const int lane = (int)threadIdx.x % 8;
-    const sked_i_gaus_pair x = gaus_gather(b, i, lane);
-    if (lane != 0 || i >= b.ops)
-        return;
-    b.dmu[i] = x.mu;
-    b.dsigma[i] = x.sigma;
-}
-
-void sked_i_gaus_gradient(const sked_i_gaus_board *board, cudaStream_t stream)
-{
-    const sked_i_gaus_board b = *board;
-    const unsigned blocks = (unsigned)(((int64_t)b.ops * 8 + SKED_I_GAUS_BLOCK - 1) / SKED_I_GAUS_BLOCK);
-    SKED_LAUNCH(gradient_kernel, blocks > 0 ? blocks : 1, SKED_I_GAUS_BLOCK, 0, stream, b);
 }

@@ -82,8 +82,8 @@ __device__ static void add_edges(const sked_i_gaus_board &b, const gaus_team<W> 
             continue;
         const double deviation = sqrt(b.sigma[i] * b.sigma[i] + b.sigma[to] * b.sigma[to]);
         double dm, ds;
-        sum[gaus_family(b, e)] +=
-            gaus_excess(b.normal, b.gap[e] - 0.5 + b.mu[i] - b.mu[to], deviation, &dm, &ds);
+        sum[sked_i_gaus_family(b.edge_kind[e])] +=
+            sked_i_normal_excess(b.normal, b.gap[e] - 0.5 + b.mu[i] - b.mu[to], deviation, &dm, &ds);
     }
 }
 
@@ -102,7 +102,8 @@ __device__ static void forward_op(const sked_i_gaus_board &b, const gaus_team<W>
         return;
     double dm, ds;
     if (what & SKED_I_GAUS_WITH_LATENCY)
-        sum[2] += gaus_excess(b.normal, b.mu[i] + b.duration[i] - b.steps - 0.5, b.sigma[i], &dm, &ds);
+        sum[2] +=
+            sked_i_normal_excess(b.normal, b.mu[i] + b.duration[i] - b.steps - 0.5, b.sigma[i], &dm, &ds);
     sum[3] += b.net[i] * b.mu[i];
 }
 

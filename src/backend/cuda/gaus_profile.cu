@@ -29,16 +29,7 @@ template <class T> __device__ static T block_scan(T x, T *all)
 
 __device__ static double block_sum(double x)
 {
-    __shared__ double of[WARPS];
-    x = gaus_warp_sum(x);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        of[threadIdx.x / 32] = x;
-    __syncthreads();
-    x = 0;
-    for (int k = 0; k < WARPS; k++)
-        x += of[k];
-    return x;
+    return gaus_team<WARPS>().sum(x);
 }
 
 __device__ static double block_most(double x)
@@ -55,29 +46,15 @@ __device__ static double block_most(double x)
     return x;
 }
 
-/* Sums of `count` columns of partial sums [blocks * count] to sum[]. */
-__device__ static void sum_partial(const double *partial, int blocks, int count, double *sum)
+/* Sums of all blocks to sum[]. */
+__device__ static void sum_partial(const sked_i_gaus_board &b, double *sum)
 {
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < SKED_I_GAUS_SUMS; k++) {
         sum[k] = 0;
-        for (int j = (int)threadIdx.x; j < blocks; j += WIDE)
-            sum[k] += partial[j * count + k];
+        for (int j = (int)threadIdx.x; j < b.light_blocks + b.heavy_blocks; j += WIDE)
+            sum[k] += b.partial[j * SKED_I_GAUS_SUMS + k];
         sum[k] = block_sum(sum[k]);
     }
-}
-
-/* One thread: what the violations of v add to its total, dL/dV, and the multipliers of the next step. */
-__device__ static void keep_value(sked_i_gaus_control *c, sked_i_gaus_value *v,
-                                  const sked_i_gaus_growth *raise)
-{
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        const double x = v->violation[f];
-        v->total += c->multiplier[f] * x + 0.5 * c->penalty[f] * x * x;
-        c->coefficient[f] = c->multiplier[f] + c->penalty[f] * x;
-    }
-    c->value = *v;
-    if (raise != NULL)
-        sked_i_gaus_raise_multipliers(v, raise, c->before, c->multiplier, c->penalty);
 }
 
 /* Takes the changes of one cell out of all copies, `stride` apart, and leaves zeros. */
@@ -168,7 +145,7 @@ __global__ static void __launch_bounds__(WIDE)
     value_kernel(sked_i_gaus_board b, const sked_i_gaus_growth *raise)
 {
     double sum[SKED_I_GAUS_SUMS];
-    sum_partial(b.partial, b.light_blocks + b.heavy_blocks, SKED_I_GAUS_SUMS, sum);
+    sum_partial(b, sum);
     if (threadIdx.x != 0)
         return;
     sked_i_gaus_value v = {};
@@ -180,8 +157,12 @@ __global__ static void __launch_bounds__(WIDE)
         v.peak += b.weight[p] != 0 ? b.weight[p] * b.row[p].mu : 0;
         v.violation[SKED_I_GAUS_CAPACITY] += b.row[p].sigma;
     }
-    v.total = v.peak + b.control->alpha * v.communication;
-    keep_value(b.control, &v, raise);
+    sked_i_gaus_control *c = b.control;
+    v.total = v.peak + c->alpha * v.communication;
+    sked_i_gaus_add_violations(c->multiplier, c->penalty, &v, c->coefficient);
+    c->value = v;
+    if (raise != NULL)
+        sked_i_gaus_raise_multipliers(&v, raise, c->before, c->multiplier, c->penalty);
 }
 
 void sked_i_gaus_profiles(const sked_i_gaus_board *board, const double *tau, const sked_i_gaus_growth *raise,

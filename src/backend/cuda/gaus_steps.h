@@ -5,13 +5,12 @@
  *   gaus_forward.cu   what ops add to the profiles; violations of edges and latency
  *   gaus_profile.cu   profiles, their peaks, the value, prices of the cells
  *   gaus_backward.cu  gradients of an op and of the ops behind its out-edges
- *   gaus_steps.cu     memory of the device; one evaluation
- *   gaus_descent.cu   sums of gradients, Adam; runs of steps
+ *   gaus_descent.cu   memory of the device; sums of gradients, Adam; runs of steps
  *
- * No sum depends on the order in which threads come. Masses go to the profiles as integers, a power of two
- * times the amount, which add up to the same bits in any order; all sums of floating-point numbers have one
- * fixed tree. Nothing is kept per cell of a window: F comes from the table of the normal distribution where
- * it is needed, which takes less time than reading it back.
+ * No sum depends on the order in which threads come. Masses are added to the profiles as integers, a power of
+ * two times the amount, which add up to the same bits in any order; all sums of floating-point numbers have
+ * one fixed tree. Nothing is kept per cell of a window: F comes from the table of the normal distribution
+ * where it is needed, which takes less time than reading it back.
  */
 #ifndef SKED_BACKEND_CUDA_GAUS_STEPS_H
 #define SKED_BACKEND_CUDA_GAUS_STEPS_H
@@ -21,14 +20,6 @@ extern "C" {
 }
 
 #include "backend/cuda/runtime.h"
-
-/* What an evaluation looks at. */
-enum {
-    SKED_I_GAUS_WITH_MEMORY = 1,
-    SKED_I_GAUS_WITH_EDGES = 2,
-    SKED_I_GAUS_WITH_LATENCY = 4,
-    SKED_I_GAUS_WITH_CAPACITY = 8
-};
 
 /* Numbers that the host and one thread of the device keep. */
 typedef struct sked_i_gaus_control {
@@ -55,7 +46,7 @@ enum {
 /* The problem and its point on the device; kernels get it by value. */
 typedef struct sked_i_gaus_board {
     int32_t ops, profiles, steps, period;
-    int32_t lead, length, cells; /* as in cpu/gaus/terms.h */
+    int32_t cells, lead, length; /* sked_i_gaus_measure */
     int32_t heavy_count;
     int64_t edges;
     int light_blocks, heavy_blocks;
@@ -88,60 +79,12 @@ typedef struct sked_i_gaus_board {
     sked_i_gaus_control *control;
 } sked_i_gaus_board;
 
-/* Launches on a stream. tau: [profiles + 1] on the device. */
+/* Launches on a stream. what: SKED_I_GAUS_WITH_*. tau: [profiles + 1] on the device. */
 void sked_i_gaus_forward(const sked_i_gaus_board *b, unsigned what, cudaStream_t stream);
 /* raise: on the device, how multipliers grow afterwards; NULL: they do not. */
 void sked_i_gaus_profiles(const sked_i_gaus_board *b, const double *tau, const sked_i_gaus_growth *raise,
                           cudaStream_t stream);
 void sked_i_gaus_backward(const sked_i_gaus_board *b, unsigned what, cudaStream_t stream);
-/* Sums of the gradients to dmu and dsigma. */
-void sked_i_gaus_gradient(const sked_i_gaus_board *b, cudaStream_t stream);
-
-/* The board of a view, with what the device and the stream have for it. */
-typedef struct sked_i_gaus_steps {
-    const sked_i_gaus_view *view;
-    sked_i_cuda_arena arena;
-    sked_i_gaus_board board;
-    cudaStream_t stream;
-    unsigned what;
-} sked_i_gaus_steps;
-
-/* Copies on their way to the device. */
-typedef struct sked_i_gaus_piece {
-    void *to;
-    const void *from;
-    size_t bytes;
-} sked_i_gaus_piece;
-sked_status sked_i_gaus_send(const sked_i_gaus_piece *pieces, int count, cudaStream_t stream,
-                             sked_error *err);
-/* A piece of `count` numbers of the type of `to`. */
-#define SKED_I_GAUS_PIECE(to, from, count)                   \
-    {                                                        \
-        (void *)(to), (from), (size_t)(count) * sizeof *(to) \
-    }
-
-/* Further pieces of the arena; called twice, first to count. */
-typedef void (*sked_i_gaus_lay_fn)(sked_i_cuda_arena *arena, void *data);
-/* Puts the problem on the device. lay: NULL, or what else is wanted there. Close it after a failure, too. */
-sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
-                                   void *data, sked_error *err);
-/* Only counts: s->arena.used bytes would be taken. */
-void sked_i_gaus_steps_count(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
-                             void *data);
-void sked_i_gaus_steps_close(sked_i_gaus_steps *s);
-/* Sends terms, and violations to compare with, to the device. */
-sked_status sked_i_gaus_steps_aim(sked_i_gaus_steps *s, const sked_i_gaus_terms *terms,
-                                  const double *violation, sked_error *err);
-/* Sends the point. BUG where a mean or sigma would leave the grid. */
-sked_status sked_i_gaus_steps_place(sked_i_gaus_steps *s, const double *mu, const double *sigma,
-                                    sked_error *err);
-/* Value and gradient at the point; dsigma may be NULL. Waits. */
-sked_status sked_i_gaus_steps_evaluate(sked_i_gaus_steps *s, double *dmu, double *dsigma,
-                                       sked_i_gaus_value *value, sked_error *err);
-sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty,
-                                             const double *violation, double alpha);
-/* BUG where the value, or the gradient of an op, is not finite. */
-sked_status sked_i_gaus_control_check(const sked_i_gaus_control *control, sked_error *err);
 
 /* ------------------------------------------------------------------ inside kernels */
 
@@ -180,23 +123,9 @@ __device__ static inline double gaus_warp_sum(double x)
         x += __shfl_xor_sync(0xffffffffu, x, k);
     return x;
 }
-/* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
-__device__ static inline double gaus_excess(const sked_i_normal *t, double m, double s, double *dm,
-                                            double *ds)
-{
-    double pdf;
-    const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
-    *dm = cdf;
-    *ds = pdf;
-    return s * (pdf + z * cdf);
-}
 __device__ static inline bool gaus_counts(const sked_i_gaus_board &b, int64_t e)
 {
     return b.edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
-}
-__device__ static inline int gaus_family(const sked_i_gaus_board &b, int64_t e)
-{
-    return b.edge_kind[e] == SKED_I_GAUS_EDGE_CARRIED ? SKED_I_GAUS_RECURRENCE : SKED_I_GAUS_DEPENDENCY;
 }
 
 /* The gradient of op i. Eight neighbouring lanes call it, `lane` of them, and all get it. */
@@ -246,7 +175,7 @@ template <int W> struct gaus_team {
         x = gaus_warp_sum(x);
         if (W == 1)
             return x;
-        __shared__ double of[SKED_I_GAUS_TEAM];
+        __shared__ double of[W];
         __syncthreads();
         of[rank] = x;
         __syncthreads();
@@ -276,7 +205,7 @@ template <int W> struct gaus_team {
 /* Where the value of an op ends: G is 0 before low, 1 from high on. */
 struct gaus_stretch {
     int32_t low, high;
-    bool used; /* somebody uses the value */
+    bool used; /* the value has a consumer */
 };
 
 template <int W>

@@ -7,10 +7,7 @@ typedef struct sked_i_gaus_closure_arc arc;
 
 void sked_i_gaus_closure_free(sked_i_gaus_closure *c)
 {
-    free(c->node);
-    free(c->arc);
-    free(c->queue);
-    free(c->path);
+    sked_i_arena_free(&c->arena);
     *c = (sked_i_gaus_closure){0};
 }
 
@@ -23,7 +20,7 @@ void sked_i_gaus_closure_clear(sked_i_gaus_closure *c)
 
 int32_t sked_i_gaus_closure_add(sked_i_gaus_closure *c, int64_t gain)
 {
-    c->failed = c->failed || !SKED_GROW(c->node, c->node_room, (int64_t)c->nodes + 1);
+    c->failed = c->failed || !SKED_OWN_GROW(&c->arena, c->node, c->node_room, (int64_t)c->nodes + 1);
     if (c->failed)
         return 0;
     c->node[c->nodes] = (node){.supply = gain, .head = -1};
@@ -38,7 +35,7 @@ static void link_arc(sked_i_gaus_closure *c, int32_t from, int32_t to, int64_t r
 
 void sked_i_gaus_closure_imply(sked_i_gaus_closure *c, int32_t a, int32_t b)
 {
-    c->failed = c->failed || !SKED_GROW(c->arc, c->arc_room, c->arcs + 2);
+    c->failed = c->failed || !SKED_OWN_GROW(&c->arena, c->arc, c->arc_room, c->arcs + 2);
     if (c->failed)
         return;
     assert(a != b && a < c->nodes && b < c->nodes);
@@ -72,7 +69,7 @@ static bool find_levels(sked_i_gaus_closure *c)
     return open;
 }
 
-/* Sends along the path from `from` to the drain `to` what it takes. */
+/* Sends as much as possible along the path from `from` to the drain `to`. */
 static void send(sked_i_gaus_closure *c, int32_t from, int32_t to, int32_t length)
 {
     node *s = &c->node[from], *d = &c->node[to];
@@ -84,11 +81,12 @@ static void send(sked_i_gaus_closure *c, int32_t from, int32_t to, int32_t lengt
         forth->room -= forth->room < INT64_MAX ? amount : 0;
         back->room += back->room < INT64_MAX ? amount : 0;
     }
+    assert(amount > 0);
     s->supply -= amount;
     d->supply += amount;
 }
 
-/* An arc of x that goes on by one level, -1: none is left. */
+/* An arc of x to the next level, -1: none is left. */
 static int64_t next_arc(const sked_i_gaus_closure *c, node *x)
 {
     for (; x->turn >= 0; x->turn = c->arc[x->turn].next) {
@@ -114,7 +112,7 @@ static void drain(sked_i_gaus_closure *c, int32_t from)
             c->path[length++] = a;
             at = c->arc[a].to;
         } else if (length > 0) {
-            x->level = -1; /* nothing goes this way any more */
+            x->level = -1; /* a dead end */
             at = c->arc[c->path[--length] ^ 1].to;
         } else {
             return;
@@ -124,8 +122,8 @@ static void drain(sked_i_gaus_closure *c, int32_t from)
 
 sked_status sked_i_gaus_closure_solve(sked_i_gaus_closure *c, sked_error *err)
 {
-    if (c->failed || !SKED_GROW(c->queue, c->queue_room, (int64_t)c->nodes + 1) ||
-        !SKED_GROW(c->path, c->path_room, (int64_t)c->nodes + 1))
+    if (c->failed || !SKED_OWN_GROW(&c->arena, c->queue, c->queue_room, (int64_t)c->nodes + 1) ||
+        !SKED_OWN_GROW(&c->arena, c->path, c->path_room, (int64_t)c->nodes + 1))
         return sked_i_no_memory(err);
     while (find_levels(c))
         for (int32_t k = 0; k < c->nodes; k++)

@@ -7,7 +7,7 @@
  */
 #ifndef SKED_ENGINE_GAUS_BEST_CLOSURE_H
 #define SKED_ENGINE_GAUS_BEST_CLOSURE_H
-#include "base/memory.h"
+#include "base/arena.h"
 
 struct sked_i_gaus_closure_node {
     int64_t supply; /* gain that is left: positive a source's, negative a drain's */
@@ -23,6 +23,7 @@ struct sked_i_gaus_closure_arc {
 
 /* Zero-initialised: empty. One serves many problems in turn, and keeps its memory. */
 typedef struct sked_i_gaus_closure {
+    sked_i_arena arena;
     int32_t nodes;
     int64_t arcs; /* two for each implication: itself, and the way back for its flow */
     bool failed;  /* no memory for some node or implication */
@@ -35,14 +36,14 @@ typedef struct sked_i_gaus_closure {
 } sked_i_gaus_closure;
 void sked_i_gaus_closure_free(sked_i_gaus_closure *c);
 void sked_i_gaus_closure_clear(sked_i_gaus_closure *c);
-/* The number of the new node. Sums of gains must fit into int64. Failures are told by solve. */
+/* The number of the new node. Sums of gains must fit into int64. solve reports failures. */
 int32_t sked_i_gaus_closure_add(sked_i_gaus_closure *c, int64_t gain);
 static inline void sked_i_gaus_closure_gain(sked_i_gaus_closure *c, int32_t node, int64_t more)
 {
     if (!c->failed)
         c->node[node].supply += more;
 }
-/* Whoever takes a takes b. */
+/* A set with a has b, too. */
 void sked_i_gaus_closure_imply(sked_i_gaus_closure *c, int32_t a, int32_t b);
 /* Finds the smallest set of largest gain. */
 SKED_MUST_CHECK sked_status sked_i_gaus_closure_solve(sked_i_gaus_closure *c, sked_error *err);

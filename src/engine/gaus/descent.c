@@ -1,7 +1,7 @@
 /*
  * Adam on (mu, log sigma) under an augmented Lagrangian. mu stays in its window by projection. Every few
  * steps the means are legalised and the incumbent kept (good values come on the way, not at the end); a few
- * times the descent goes back to the incumbent with sharper sigmas.
+ * times the descent returns to the incumbent with sharper sigmas.
  */
 #include "engine/gaus/gaus_relaxation.h"
 
@@ -13,13 +13,13 @@
 
 /* What a loop over the steps of one descent keeps. */
 typedef struct descent {
+    sked_i_arena arena;
     sked_i_gaus_legaliser *l;
     const sked_i_relaxation *m;
     const sked_i_gaus_tuning *tuning;
     const sked_i_gaus_descent_backend *backend;
     sked_i_gaus_descent *steps;
     sked_i_gaus_view view;
-    sked_i_gaus_bounds bounds;
     double *mu, *sigma;        /* [n] the point after the last run that was waited for */
     double *dmu;               /* [n] at the start */
     double *tau;               /* [steps of a run * (profiles + 1)] */
@@ -27,8 +27,7 @@ typedef struct descent {
     int32_t most;              /* steps of the next run at most */
     double peak;               /* of the start: the scale of tau */
     sked_i_gaus_terms terms;
-    bool
-        harvests[SKED_I_GAUS_FLIGHT]; /* per run under way, the oldest first: its means are to be legalised */
+    bool harvests[SKED_I_GAUS_FLIGHT]; /* runs under way, oldest first: are its means to be legalised? */
     int under_way;
     int32_t all, stretch; /* steps altogether; between returns to the incumbent */
     int32_t every;        /* steps between legalisations */
@@ -40,8 +39,8 @@ typedef struct descent {
 } descent;
 
 /*
- * Steps of a run: the CPU hears limits after every one. On a GPU limits are
- * heard after the runs under way, while other descents take their turns: some 20 ms a run.
+ * Steps of a run: the CPU checks limits after every one. On a GPU they are checked after the runs under way,
+ * while other descents take their turns: some 20 ms a run.
  */
 enum {
     long_run = 16,
@@ -49,12 +48,6 @@ enum {
     large = 20000 /* ops from which runs are short until the pace is known */
 };
 static const double run_seconds = 0.02;
-
-/* The numbers of a backend's edges are those of the form. */
-_Static_assert((int)SKED_I_GAUS_EDGE_FORWARD == (int)SKED_I_RELAXATION_FORWARD &&
-                   (int)SKED_I_GAUS_EDGE_CARRIED == (int)SKED_I_RELAXATION_CARRIED &&
-                   (int)SKED_I_GAUS_EDGE_IGNORED == (int)SKED_I_RELAXATION_IGNORED,
-               "a view has the form's edges as they are");
 
 sked_i_gaus_view sked_i_gaus_view_of(const sked_i_relaxation *m)
 {
@@ -72,37 +65,25 @@ sked_i_gaus_view sked_i_gaus_view_of(const sked_i_relaxation *m)
                               .gap = m->gap,
                               .shift = m->shift,
                               .edge_kind = m->kind,
-                              .edge_bytes = m->bytes};
+                              .edge_bytes = m->bytes,
+                              .lo = m->lo,
+                              .hi = m->hi};
 }
 
 static sked_status open_descent(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = d->m->n, rows = d->m->profiles + 1;
-    const sked_i_backend *backend = d->tuning->backend;
-    if (backend == NULL)
-        SKED_TRY(sked_i_backend_find("cpu", &backend, err));
-    d->backend = backend->gaus_descent;
-    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->limit};
+    d->backend = d->tuning->backend->gaus_descent;
     d->most = !d->backend->beside ? 1 : d->m->n > large ? short_run : long_run;
     const int64_t longest = d->backend->beside ? long_run : 1;
-    SKED_TRY(d->backend->create(&d->view, &d->bounds, d->tuning->threads, &d->steps, err));
-    SKED_NEW(d->sigma, n);
-    SKED_NEW(d->dmu, n);
-    SKED_NEW(d->tau, longest * rows);
-    SKED_NEW(d->planned, longest);
+    SKED_TRY(d->backend->create(&d->view, d->limit, d->tuning->threads, &d->steps, err));
+    SKED_OWN(&d->arena, d->sigma, n);
+    SKED_OWN(&d->arena, d->dmu, n);
+    SKED_OWN(&d->arena, d->tau, longest * rows);
+    SKED_OWN(&d->arena, d->planned, longest);
 cleanup:
     return st;
-}
-
-static void close_descent(descent *d)
-{
-    if (d->steps != NULL)
-        d->backend->destroy(d->steps);
-    free(d->sigma);
-    free(d->dmu);
-    free(d->tau);
-    free(d->planned);
 }
 
 /* sigma as a share of the window; wide enough to feel a neighbour step where there is a choice at all. */
@@ -143,28 +124,15 @@ static sked_status measure(descent *d, sked_i_gaus_value *value, sked_error *err
     sked_status st = SKED_OK;
     static const double none[SKED_I_GAUS_FAMILIES] = {0};
     SKED_TRY(d->backend->aim(d->steps, &d->terms, none, err));
-    SKED_TRY(d->backend->evaluate(d->steps, d->dmu, value, err));
+    SKED_TRY(d->backend->evaluate(d->steps, d->dmu, NULL, value, err));
 cleanup:
     return st;
 }
 
 /*
- * Weights of the violations at the start, [families] each: multipliers as given, and penalties that double
- * their pull there. As published multipliers begin at 0, and the penalties alone pull as hard.
- */
-static void set_penalties(const sked_i_gaus_tuning *tuning, const double *violation, double *multiplier,
-                          double *penalty)
-{
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        penalty[f] = multiplier[f] / (1 + violation[f]);
-        if (tuning->published)
-            multiplier[f] = 0;
-    }
-}
-
-/*
  * Multipliers begin where breaking a rule by a step pulls as hard as the objective pulls a mean op, measured
- * at the start.
+ * at the start, and penalties double their pull there. As published multipliers begin at 0, and the penalties
+ * alone pull as hard.
  */
 static sked_status set_multipliers(descent *d, sked_error *err)
 {
@@ -179,7 +147,11 @@ static sked_status set_multipliers(descent *d, sked_error *err)
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
         d->terms.multiplier[f] = f == SKED_I_GAUS_CAPACITY && !d->m->capped ? 0 : pull;
     SKED_TRY(measure(d, &value, err));
-    set_penalties(d->tuning, value.violation, d->terms.multiplier, d->terms.penalty);
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        d->terms.penalty[f] = d->terms.multiplier[f] / (1 + value.violation[f]);
+        if (d->tuning->published)
+            d->terms.multiplier[f] = 0;
+    }
     SKED_TRY(d->backend->aim(d->steps, &d->terms, value.violation, err));
 cleanup:
     return st;
@@ -187,6 +159,7 @@ cleanup:
 
 static sked_status return_to_best(descent *d, double scale, sked_error *err)
 {
+    assert(d->under_way == 0 && d->best->value < INFINITY);
     for (int32_t i = 0; i < d->m->n; i++)
         d->mu[i] = d->best->start[i];
     reset_sigma(d, scale);
@@ -196,14 +169,12 @@ static sked_status return_to_best(descent *d, double scale, sked_error *err)
 static sked_status prepare(descent *d, sked_error *err)
 {
     const sked_i_relaxation *m = d->m;
-    d->peak = 0;
     for (int32_t i = 0; i < m->n; i++)
         assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
-    sked_i_gaus_round(m, d->mu, false, d->l->at);
-    sked_i_gaus_state_set(d->l->state, d->l->at);
+    sked_i_gaus_load_rounded(d->l, d->mu);
     for (int32_t p = 0; p <= m->profiles; p++)
-        for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)
-            d->peak = fmax(d->peak, d->l->state->level[(int64_t)p * m->cells + c]);
+        if (m->weight[p] > 0)
+            d->peak = fmax(d->peak, sked_i_gaus_state_peak(d->l->state, p));
     d->terms =
         (sked_i_gaus_terms){.weight = m->weight, .capacity = m->capacity, .tau = d->tau, .alpha = m->alpha};
     reset_sigma(d, d->tuning->sigma_scale);
@@ -221,25 +192,25 @@ static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
     int32_t count = d->most;
     for (size_t j = 0; j < sizeof left / sizeof *left; j++)
         count = left[j] < count ? left[j] : count;
+    assert(count >= 1);
     return count;
 }
 
 /*
- * How multipliers, or as published penalties, grow in a descent of so many steps. 3 % a step are right for
- * some 400 of them; a descent `beside` the caller makes many more, and as much has to happen in it.
+ * How multipliers, or as published penalties, grow. 3 % a step are right for some 400 of them; a descent
+ * beside the caller makes many more, and as much has to happen in it.
  */
-static sked_i_gaus_growth growth_of(const sked_i_gaus_tuning *tuning, bool beside, int32_t iterations)
+static sked_i_gaus_growth growth_of(const descent *d)
 {
-    const double slower = beside ? fmax(1, iterations / 400.0) : 1;
-    return (sked_i_gaus_growth){pow(1.03, 1 / slower), pow(0.99, 1 / slower),
-                                tuning->published ? 1 / slower : 0};
+    const double share = d->backend->beside ? 1 / fmax(1, d->all / 400.0) : 1;
+    return (sked_i_gaus_growth){pow(1.03, share), pow(0.99, share), d->tuning->published ? share : 0};
 }
 
 /* Starts the steps k to k + count - 1. */
 static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *err)
 {
     const int64_t rows = d->m->profiles + 1;
-    const sked_i_gaus_growth raise = growth_of(d->tuning, d->backend->beside, d->all);
+    const sked_i_gaus_growth raise = growth_of(d);
     assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
     for (int32_t j = 0; j < count; j++) {
         const double progress = (double)((k + j) % d->stretch) / d->stretch;
@@ -271,14 +242,13 @@ static sked_status settle(descent *d, sked_error *err)
 {
     sked_i_gaus_value value;
     const bool look = d->harvests[0];
+    assert(d->under_way > 0);
     d->under_way--;
     memmove(d->harvests, d->harvests + 1, (size_t)d->under_way * sizeof *d->harvests);
     const sked_status st = d->backend->wait(d->steps, d->mu, d->sigma, &value, err);
-    if (st != SKED_OK)
-        return st;
-    if (look)
+    if (st == SKED_OK && look)
         harvest(d);
-    return SKED_OK;
+    return st;
 }
 
 static sked_status settle_all(descent *d, sked_error *err)
@@ -372,13 +342,14 @@ sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const sked_i_gaus_tuni
     assert(tuning->every >= 1 && tuning->threads >= 1 && tuning->rate > 0 && tuning->sigma_scale > 0);
     if (sked_i_limit_reached(limit))
         return SKED_OK;
-    sked_status st = open_descent(&d, err);
-    if (st == SKED_OK)
-        st = prepare(&d, err);
-    if (st == SKED_OK)
-        st = set_multipliers(&d, err);
-    if (st == SKED_OK)
-        st = descend(&d, err);
-    close_descent(&d);
+    sked_status st = SKED_OK;
+    SKED_TRY(open_descent(&d, err));
+    SKED_TRY(prepare(&d, err));
+    SKED_TRY(set_multipliers(&d, err));
+    SKED_TRY(descend(&d, err));
+cleanup:
+    if (d.steps != NULL)
+        d.backend->destroy(d.steps);
+    sked_i_arena_free(&d.arena);
     return st == SKED_ERR_STOPPED ? SKED_OK : st; /* what it has found until then counts */
 }

@@ -35,22 +35,11 @@ void sked_i_gaus_place_means(const sked_i_relaxation *m, int kind, const double 
     }
     for (int32_t i = 0; i < m->n; i++) {
         const double lo = m->lo[i], hi = m->hi[i];
-        switch (kind) {
-        case SKED_I_GAUS_START_LIST:
-            mu[i] = fmin(hi, fmax(lo, list[i]));
-            break;
-        case SKED_I_GAUS_START_ASAP:
-            mu[i] = lo;
-            break;
-        case SKED_I_GAUS_START_ALAP:
-            mu[i] = hi;
-            break;
-        case SKED_I_GAUS_START_MIDPOINT:
-            mu[i] = 0.5 * (lo + hi);
-            break;
-        default:
-            mu[i] = lo + (hi - lo) * sked_i_rng_uniform(rng);
-        }
+        mu[i] = kind == SKED_I_GAUS_START_LIST       ? fmin(hi, fmax(lo, list[i]))
+                : kind == SKED_I_GAUS_START_ASAP     ? lo
+                : kind == SKED_I_GAUS_START_ALAP     ? hi
+                : kind == SKED_I_GAUS_START_MIDPOINT ? 0.5 * (lo + hi)
+                                                     : lo + (hi - lo) * sked_i_rng_uniform(rng);
         assert(mu[i] >= lo && mu[i] <= hi);
     }
 }

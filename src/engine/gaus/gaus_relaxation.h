@@ -14,10 +14,9 @@
  */
 #ifndef SKED_ENGINE_GAUS_GAUS_RELAXATION_H
 #define SKED_ENGINE_GAUS_GAUS_RELAXATION_H
-#include "backend/gaussian.h"
 #include "base/explog.h"
-#include "base/memory.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "engine/modulo/modulo.h"
 #include "form/relaxation.h"
 #include "schedule/value_curve.h"
@@ -46,12 +45,12 @@ typedef struct sked_i_gaus_tuning {
     double sigma_scale; /* of kappa and sigma_most: below 1 for restarts near a good schedule */
     bool published;     /* augmented Lagrangian with dual steps and a growing penalty */
     int32_t iterations; /* gradient steps */
-    int32_t restarts;   /* times it goes back to the incumbent within the iterations */
+    int32_t restarts;   /* returns to the incumbent within the iterations */
     int32_t every;      /* gradient steps between legalisations, >= 1 */
     int threads;        /* of one evaluation, >= 1 */
-    const struct sked_i_backend *backend; /* that makes the steps; NULL: the CPU */
+    const struct sked_i_backend *backend; /* that makes the steps of Gaussians */
     double goal;                          /* stop at this value */
-    int64_t *steps;                       /* grows by the gradient steps made; NULL: nobody counts them */
+    int64_t *steps;                       /* grows by the gradient steps made; NULL: not counted */
 } sked_i_gaus_tuning;
 
 /*
@@ -63,11 +62,12 @@ int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t 
 
 /* ------------------------------------------------------------------ a schedule under change */
 
-enum { SKED_I_GAUS_FARTHEST = 64 }; /* steps a single move may go */
+enum { SKED_I_GAUS_FARTHEST = 64 }; /* steps of a single move at most */
 
 /* One per thread. Windows and edges hold at all times between calls. */
 
 typedef struct sked_i_gaus_state {
+    sked_i_arena arena;
     const sked_i_relaxation *m;
     int32_t *at;      /* [n] starts */
     int32_t *last;    /* [n] when the last consumer of its value starts; INT32_MIN without one */
@@ -93,11 +93,13 @@ void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at);
 void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start);
 /* Is every window, edge and capacity kept? O(ops + edges + profiles * cells). */
 bool sked_i_gaus_state_legal(const sked_i_gaus_state *s);
-/* The objective of the schedule as it stands. O(profiles * cells). */
+/* The highest level of profile p. O(cells). */
+double sked_i_gaus_state_peak(const sked_i_gaus_state *s, int32_t p);
+/* The objective of the schedule. O(profiles * cells). */
 double sked_i_gaus_state_value(const sked_i_gaus_state *s);
 /* Smoothing: tau of every profile as a multiple of its typical amount. O(profiles * cells + uses). */
 void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau);
-/* Where op i may go given all others: *lo..*hi, at most `reach` away. O(degree). */
+/* Where op i may start given all others: *lo..*hi, at most `reach` away. O(degree). */
 void sked_i_gaus_state_slack(const sked_i_gaus_state *s, int32_t i, int32_t reach, int32_t *lo, int32_t *hi);
 /*
  * Change of the smoothed objective for every place lo..hi of op i into s->cost[t - lo]; INFINITY where a
@@ -122,15 +124,19 @@ void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlie
 
 /* What turns means into schedules that keep everything. */
 typedef struct sked_i_gaus_legaliser {
+    sked_i_arena arena;
     const sked_i_relaxation *m;
-    sked_i_gaus_state *state;       /* the last schedule made */
-    sked_i_ims *ims;                /* NULL without capacities */
-    sked_i_frame *near;             /* its windows: not much before the rounded means */
+    sked_i_gaus_state *state; /* the last schedule made */
+    sked_i_ims *ims;          /* NULL without capacities */
+    sked_i_frame near;        /* its windows, the model's but for lo: not much before the rounded means */
+    sked_i_keyed *sorter;     /* [2 n] likewise */
     int32_t *at, *scratch, *middle; /* [n] */
 } sked_i_gaus_legaliser;
 SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m,
                                                          sked_i_gaus_legaliser **out, sked_error *err);
 void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l);
+/* mu, rounded later, into l->state, capacities or not. */
+void sked_i_gaus_load_rounded(sked_i_gaus_legaliser *l, const double *mu);
 /*
  * The best schedule that mu gives into l->state: rounded each way, or one way once the limit is reached; with
  * capacities placed by iterative modulo scheduling near the rounded means in their order, ejecting where it

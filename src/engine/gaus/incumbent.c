@@ -1,5 +1,6 @@
 #include "engine/gaus/gaus_relaxation.h"
 
+#include <assert.h>
 #include <string.h>
 
 sked_status sked_i_gaus_incumbent_create(int32_t n, sked_i_gaus_incumbent *out, sked_error *err)
@@ -28,6 +29,7 @@ bool sked_i_gaus_keep(sked_i_gaus_incumbent *best, const sked_i_gaus_state *s)
     const double value = sked_i_gaus_state_value(s);
     if (!(value < best->value))
         return false;
+    assert(s->m->capped || sked_i_gaus_state_legal(s)); /* levels drift a little against capacities */
     best->value = value;
     for (int32_t i = 0; i < s->m->n; i++)
         best->start[i] = s->at[i];

@@ -2,7 +2,6 @@
 #include "engine/gaus/gaus_relaxation.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* ------------------------------------------------------------------ rounding */
 
@@ -25,7 +24,7 @@ static void push_later(const sked_i_relaxation *m, int32_t *at)
                 if (!sked_i_relaxation_counts(m, e) || t <= at[g->edge_to[e]])
                     continue;
                 at[g->edge_to[e]] = t;
-                moved = moved || m->kind[e] == SKED_I_RELAXATION_CARRIED;
+                moved = moved || m->kind[e] == SKED_I_GAUS_EDGE_CARRIED;
             }
         }
     }
@@ -58,28 +57,30 @@ void sked_i_gaus_round(const sked_i_relaxation *m, const double *mu, bool earlie
         assert(at[i] >= m->lo[i] && at[i] <= m->hi[i]); /* pushed only as far as the windows reckon with */
 }
 
+void sked_i_gaus_load_rounded(sked_i_gaus_legaliser *l, const double *mu)
+{
+    sked_i_gaus_round(l->m, mu, false, l->at);
+    sked_i_gaus_state_set(l->state, l->at);
+}
+
 /* ------------------------------------------------------------------ capacities */
 
 sked_status sked_i_gaus_legaliser_create(const sked_i_relaxation *m, sked_i_gaus_legaliser **out,
                                          sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_gaus_legaliser *l = sked_i_alloc_zero(1, sizeof *l);
-    if (l == NULL)
-        return sked_i_no_memory(err);
+    sked_i_gaus_legaliser *l = NULL;
+    SKED_NEW0(l, 1);
     l->m = m;
     SKED_TRY(sked_i_gaus_state_create(m, &l->state, err));
-    SKED_NEW(l->at, m->n);
-    SKED_NEW(l->scratch, m->n);
-    SKED_NEW(l->middle, m->n);
+    SKED_OWN(&l->arena, l->at, m->n);
+    SKED_OWN(&l->arena, l->scratch, m->n);
+    SKED_OWN(&l->arena, l->middle, m->n);
     if (m->capped) {
+        SKED_OWN(&l->arena, l->sorter, 2 * (int64_t)m->n);
         SKED_TRY(sked_i_ims_create(m->loop, &l->ims, err));
-        SKED_TRY(sked_i_frame_create(m->loop, &l->near, err));
-        l->near->ii = m->frame->ii;
-        l->near->path = m->frame->path;
-        memcpy(l->near->weight, m->frame->weight, (size_t)m->g->n_edges * sizeof *l->near->weight);
-        memcpy(l->near->hi, m->frame->hi, (size_t)m->n * sizeof *l->near->hi);
-        memcpy(l->near->tail, m->frame->tail, (size_t)m->n * sizeof *l->near->tail);
+        l->near = *m->frame;
+        SKED_OWN(&l->arena, l->near.lo, m->n);
     }
     *out = l;
     return SKED_OK;
@@ -94,19 +95,8 @@ void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l)
         return;
     sked_i_gaus_state_destroy(l->state);
     sked_i_ims_destroy(l->ims);
-    sked_i_frame_destroy(l->near);
-    free(l->at);
-    free(l->scratch);
-    free(l->middle);
+    sked_i_arena_free(&l->arena);
     free(l);
-}
-
-static int by_key(const void *x, const void *y)
-{
-    const sked_i_ims_turn *a = x, *b = y;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->op > b->op) - (a->op < b->op);
 }
 
 /* Places ops in the order of their means; `back` steps before the rounded one are the earliest. */
@@ -114,17 +104,19 @@ static bool place_near(sked_i_gaus_legaliser *l, const double *mu, int32_t back,
 {
     const sked_i_relaxation *m = l->m;
     sked_i_ims *ims = l->ims;
+    assert(ims != NULL && back >= 0);
     for (int32_t i = 0; i < m->n; i++) {
         const int64_t t = (int64_t)l->at[i] - back;
-        l->near->lo[i] = t > m->lo[i] ? t : m->lo[i];
-        ims->sort[i] = (sked_i_ims_turn){mu[i], i};
+        l->near.lo[i] = t > m->lo[i] ? t : m->lo[i];
+        assert(l->near.lo[i] <= l->near.hi[i]);
+        l->sorter[i] = (sked_i_keyed){sked_i_sort_key(mu[i]), i};
     }
-    qsort(ims->sort, (size_t)m->n, sizeof *ims->sort, by_key);
+    sked_i_sort_keyed(l->sorter, l->sorter + m->n, m->n);
     for (int32_t k = 0; k < m->n; k++) {
-        ims->order[k] = ims->sort[k].op;
+        ims->order[k] = (int32_t)l->sorter[k].value;
         ims->rank[ims->order[k]] = k;
     }
-    if (!sked_i_ims_run(ims, l->near, 6 * (int64_t)m->n + 16, NULL, limit))
+    if (!sked_i_ims_run(ims, &l->near, 6 * (int64_t)m->n + 16, NULL, limit))
         return false;
     for (int32_t i = 0; i < m->n; i++)
         l->at[i] = (int32_t)ims->start[i];
@@ -160,13 +152,11 @@ bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked
     const sked_i_relaxation *m = l->m;
     if (m->capped)
         return legalise_capped(l, mu, limit);
-    for (int32_t i = 0; i < m->n; i++)
-        l->at[i] = l->scratch[i] = rounded(m, mu, i);
-    push_later(m, l->at);
-    const double later = value_of(l, l->at);
+    sked_i_gaus_load_rounded(l, mu);
+    const double later = sked_i_gaus_state_value(l->state);
     if (sked_i_limit_reached(limit)) /* the others take 0.2 s of a million ops */
         return true;
-    push_earlier(m, l->scratch);
+    sked_i_gaus_round(m, mu, true, l->scratch);
     for (int32_t i = 0; i < m->n; i++)
         l->middle[i] = (int32_t)floor(((double)l->at[i] + l->scratch[i]) / 2);
     const double earlier = value_of(l, l->scratch);

@@ -7,21 +7,21 @@
  *   price     softmax of the smoothed profile, smoothed once more: what a value costs in a step
  *   gradient  -price(mu_i) for the start of a value; +price(its end) shared among its latest readers
  *   edges     a pull where mu_to - mu_from comes near the gap; after each step ops whose edges are broken
- *             move on together, by the mean of where they want to go, so that rounding alone is legal
+ *             move on together, to the mean of the places they want, so that rounding alone is legal
  *
- * With an interval the profile is folded, lives end with readers of later iterations, and the means go to the
- * middle of the least starts above and the largest below that keep the edges; carried edges are kept in a few
- * passes: rounding repairs what these leave.
+ * With an interval the profile is folded, lives end with readers of later iterations, and the means move to
+ * the middle of the least starts above and the largest below that keep the edges; carried edges are kept in a
+ * few passes: rounding repairs what these leave.
  */
 #include "engine/gaus/gaus_relaxation.h"
 
 #include "backend/gaus_step.h"
-#include "base/explog.h"
 
 #include <assert.h>
 #include <string.h>
 
 typedef struct descent {
+    sked_i_arena arena;
     const sked_i_relaxation *m;
     const sked_i_gaus_tuning *tuning;
     double *mu;                  /* [n] */
@@ -56,22 +56,15 @@ static sked_status open_descent(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = d->m->n, cells = d->m->cells;
-    SKED_NEW(d->dmu, n);
-    SKED_NEW(d->end, n);
-    SKED_NEW0(d->momentum, n);
-    SKED_NEW0(d->variance, n);
-    SKED_NEW(d->profile, cells + 1);
-    SKED_NEW(d->price, cells + 1);
-    SKED_NEW(d->sums, cells + 1);
+    SKED_OWN(&d->arena, d->dmu, n);
+    SKED_OWN(&d->arena, d->end, n);
+    SKED_OWN0(&d->arena, d->momentum, n);
+    SKED_OWN0(&d->arena, d->variance, n);
+    SKED_OWN(&d->arena, d->profile, cells + 1);
+    SKED_OWN(&d->arena, d->price, cells + 1);
+    SKED_OWN(&d->arena, d->sums, cells + 1);
 cleanup:
     return st;
-}
-
-static void close_descent(descent *d)
-{
-    void *const owned[] = {d->dmu, d->end, d->momentum, d->variance, d->profile, d->price, d->sums};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
 }
 
 /* fmax and fmin are calls; no number here is NAN. */
@@ -98,6 +91,7 @@ static inline void put(descent *d, double at, double amount)
 {
     const int64_t k = (int64_t)at;
     const double share = at - (double)k;
+    assert(at >= 0 && (d->m->period > 0 || k < d->m->cells));
     if (d->m->period > 0) {
         put_folded(d, k, amount * (1 - share));
         put_folded(d, k + 1, amount * share);
@@ -333,7 +327,7 @@ static void step(descent *d, const stride *s)
     }
 }
 
-/* The momentum of what the means have moved in truth. */
+/* The momentum of what the means have actually moved. */
 static void follow(descent *d, const stride *s)
 {
     const sked_i_relaxation *m = d->m;
@@ -369,18 +363,19 @@ static void push_earlier(const sked_i_relaxation *m, double *at)
     }
 }
 
-/* Takes `at`, of weight *weight, to the mean of itself and `other`. It does not go beyond `other`. */
+/* Takes `at`, of weight *weight, to the mean of itself and `other`. Never beyond `other`. */
 static inline double meet(double at, double *weight, double other, double others)
 {
+    assert(*weight > 0 && others > 0);
     *weight += others;
     const double mean = at + (other - at) * (others / *weight);
     return at < other ? smaller(mean, other) : larger(mean, other);
 }
 
 /*
- * Along each broken edge both ends go to their weighted mean, as isotonic regression does on a chain: the
+ * Along each broken edge both ends move to their weighted mean, as isotonic regression does on a chain: the
  * reader takes the weight of what pushes it with it, each op shares its own among its readers. Then what
- * stands before goes back as far as it must.
+ * stands before moves back as far as it must.
  */
 static void average_later(const sked_i_relaxation *m, double *at, double *weight)
 {
@@ -443,12 +438,6 @@ static void keep_edges(descent *d, int32_t k)
 
 /* ------------------------------------------------------------------ the descent */
 
-static void round_means(const descent *d, sked_i_gaus_legaliser *l)
-{
-    sked_i_gaus_round(d->m, d->mu, false, l->at);
-    sked_i_gaus_state_set(l->state, l->at);
-}
-
 /* A stretch begins: from the incumbent but for the first one, and sharper each time. */
 static void begin_stretch(descent *d, bool first, const sked_i_gaus_incumbent *best)
 {
@@ -469,7 +458,7 @@ typedef struct stretches {
     int32_t all, first, later;
 } stretches;
 
-/* The first one goes farthest and has half of the steps; with an interval, as many as the others. */
+/* The first one moves farthest and has half of the steps; with an interval, as many as the others. */
 static stretches divide_steps(const descent *d, int32_t all)
 {
     const int32_t restarts = d->tuning->restarts, even = all / (restarts + 1) + 1;
@@ -483,6 +472,7 @@ static void take_step(descent *d, int32_t k, const stretches *s, const sked_i_li
 {
     const bool fresh = k < s->first;
     const int32_t length = fresh ? s->first : s->later;
+    assert(k >= 0 && k < s->all && length >= 1);
     const double progress = (double)(fresh ? k : (k - s->first) % s->later) / length;
     const stride most = stride_of(d, progress, length);
     set_smoothing(d, progress);
@@ -510,7 +500,7 @@ static void descend(descent *d, sked_i_gaus_legaliser *l, const sked_i_limit *li
         if ((k + 1) % t->every != 0)
             continue;
         (*evaluations)++;
-        round_means(d, l);
+        sked_i_gaus_load_rounded(l, d->mu);
         sked_i_gaus_keep(best, l->state);
     }
 }
@@ -528,10 +518,10 @@ sked_status sked_i_gaus_descend_means(sked_i_gaus_legaliser *l, const sked_i_gau
     assert(sked_i_gaus_means_suffice(l->m) && tuning->every >= 1 && tuning->rate > 0);
     const sked_status st = open_descent(&d, err);
     if (st == SKED_OK) {
-        round_means(&d, l);
+        sked_i_gaus_load_rounded(l, mu);
         d.peak = sked_i_gaus_state_value(l->state);
         descend(&d, l, limit, best, evaluations);
     }
-    close_descent(&d);
+    sked_i_arena_free(&d.arena);
     return st;
 }

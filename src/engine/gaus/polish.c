@@ -5,8 +5,6 @@
  */
 #include "engine/gaus/gaus_relaxation.h"
 
-#include "base/explog.h"
-
 #include <assert.h>
 
 static const double coldest = 0.001, enough_passes = 300;
@@ -36,6 +34,7 @@ static int32_t draw(annealer *a, double *unit, int32_t lo, int32_t hi)
 {
     const double *cost = a->s->cost;
     double least = INFINITY, sum = 0, size = 0;
+    assert(lo < hi && a->temperature >= 0);
     for (int32_t k = 0; k <= hi - lo; k++) {
         least = cost[k] < least ? cost[k] : least;
         if (cost[k] < INFINITY)
@@ -126,7 +125,7 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
                                const sked_i_limit *limit, double goal, sked_i_gaus_incumbent *best,
                                sked_error *err)
 {
-    enum { pieces = 8 };
+    enum { pieces = 8, farthest = 24 };
     const int32_t period = s->m->period;
     annealer a = {.s = s, .rng = rng, .limit = limit};
     const bool timed = isfinite(limit->deadline) && limit->paced;
@@ -137,8 +136,7 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
     sked_status st = find_movable(&a, err);
     if (st != SKED_OK || a.count == 0)
         goto cleanup;
-    a.reach = period > 0 && period < SKED_I_GAUS_FARTHEST ? period : SKED_I_GAUS_FARTHEST;
-    a.reach = a.reach < 24 ? a.reach : 24;
+    a.reach = period > 0 && period < farthest ? period : farthest;
     assert(best->value < INFINITY);
     sked_i_gaus_state_load(s, best->start);
     assert(sked_i_gaus_state_legal(s));

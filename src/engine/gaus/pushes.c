@@ -1,5 +1,5 @@
 /*
- * Moves of several ops under load and communication: an op goes past its neighbours and pushes them along the
+ * Moves of several ops under load and communication: an op passes its neighbours and pushes them along the
  * edges, or two ops of about the same weight change places. Communication is linear in the starts, so a move
  * is priced without looking at the edges of what it moves: a slope for each op, and the cells whose loads
  * change.
@@ -10,15 +10,13 @@
  */
 #include "engine/gaus/gaus_relaxation.h"
 
-#include "base/explog.h"
-
 #include <assert.h>
 #include <string.h>
 
 enum {
     most_pushed = 64,     /* ops that one move may take along */
     most_cells = 1 << 16, /* of all profiles: beyond, a look at the peak takes too long */
-    long_move = 1024,     /* cells: the limit is heard after each such move */
+    long_move = 1024,     /* cells: the limit is checked after each such move */
     partners = 8,         /* draws of an op to change places with */
     pieces = 8            /* of a pass: temperature and limit are looked at between them */
 };
@@ -33,6 +31,7 @@ typedef struct step {
 } step;
 
 typedef struct pusher {
+    sked_i_arena arena;
     sked_i_gaus_state *s;
     sked_i_rng *rng;
     const sked_i_limit *limit;
@@ -41,7 +40,7 @@ typedef struct pusher {
     int32_t *rank;           /* [n] place in heavy */
     double *slope;           /* [n] communication for each step later */
     double relative_tau, temperature;
-    double energy; /* smoothed objective of the schedule as it stands */
+    double energy; /* smoothed objective of the schedule */
     /* The move under trial: starts are changed at once, loads and sums once it is taken. */
     step log[2 * most_pushed];
     int32_t logged;
@@ -64,7 +63,7 @@ static bool place(pusher *x, int32_t i, int32_t to)
     return true;
 }
 
-/* Consumers that op i has overtaken go along. */
+/* Consumers that op i has overtaken move along. */
 static bool push_consumers(pusher *x, int32_t i)
 {
     const sked_i_relaxation *m = x->s->m;
@@ -116,6 +115,7 @@ static void take_back(pusher *x)
 static void change_level(pusher *x, int32_t p, int32_t d, int32_t length, double amount)
 {
     const int64_t first = (int64_t)p * x->s->m->cells + d;
+    assert(d >= 0 && length >= 0 && d + length <= x->s->m->cells);
     for (int64_t k = first; k < first + length; k++) {
         if (x->stamp[k] != x->trial) {
             x->stamp[k] = x->trial;
@@ -259,6 +259,7 @@ static int32_t draw_place(pusher *x, int32_t i)
 static int32_t draw_partner(pusher *x, int32_t i)
 {
     const double range = sked_i_log(x->heavies);
+    assert(x->heavies > 1 && x->heavy[x->rank[i]] == i);
     for (int k = 0; k < partners; k++) {
         const int32_t far = (int32_t)(sked_i_exp(range * sked_i_rng_uniform(x->rng)) + 0.5);
         const int32_t rank = x->rank[i] + (sked_i_rng_below(x->rng, 2) == 0 ? far : -far);
@@ -271,6 +272,7 @@ static int32_t draw_partner(pusher *x, int32_t i)
 static void try_push(pusher *x, sked_i_gaus_incumbent *best)
 {
     const int32_t i = x->movable[sked_i_rng_below(x->rng, (uint64_t)x->count)];
+    assert(x->logged == 0);
     judge(x, push(x, i, draw_place(x, i)), best);
 }
 
@@ -285,18 +287,6 @@ static void try_exchange(pusher *x, sked_i_gaus_incumbent *best)
 
 /* ------------------------------------------------------------------ opening and closing */
 
-typedef struct weighed {
-    double weight;
-    int32_t op;
-} weighed;
-
-static int by_weight(const void *a, const void *b)
-{
-    const weighed *x = a, *y = b;
-    return x->weight != y->weight ? (x->weight > y->weight) - (x->weight < y->weight)
-                                  : (x->op > y->op) - (x->op < y->op);
-}
-
 static double weight_of(const sked_i_relaxation *m, int32_t i)
 {
     double weight = 0;
@@ -309,22 +299,22 @@ static sked_status rank_ops(pusher *x, sked_error *err)
 {
     const sked_i_relaxation *m = x->s->m;
     sked_status st = SKED_OK;
-    weighed *sorted = NULL;
-    SKED_NEW(x->movable, m->n);
-    SKED_NEW(x->heavy, m->n);
-    SKED_NEW(x->rank, m->n);
-    SKED_NEW(sorted, m->n);
+    sked_i_keyed *sorted = NULL;
+    SKED_OWN(&x->arena, x->movable, m->n);
+    SKED_OWN(&x->arena, x->heavy, m->n);
+    SKED_OWN(&x->arena, x->rank, m->n);
+    SKED_NEW(sorted, 2 * (int64_t)m->n);
     for (int32_t i = 0; i < m->n; i++) {
         if (m->lo[i] == m->hi[i])
             continue;
         x->movable[x->count++] = i;
         if (weight_of(m, i) > 0)
-            sorted[x->heavies++] = (weighed){weight_of(m, i), i};
+            sorted[x->heavies++] = (sked_i_keyed){sked_i_sort_key(weight_of(m, i)), i};
     }
-    qsort(sorted, (size_t)x->heavies, sizeof *sorted, by_weight);
+    sked_i_sort_keyed(sorted, sorted + x->heavies, x->heavies);
     for (int32_t k = 0; k < x->heavies; k++) {
-        x->heavy[k] = sorted[k].op;
-        x->rank[sorted[k].op] = k;
+        x->heavy[k] = (int32_t)sorted[k].value;
+        x->rank[x->heavy[k]] = k;
     }
 cleanup:
     free(sorted);
@@ -336,11 +326,11 @@ static sked_status open_pusher(pusher *x, sked_error *err)
     const sked_i_relaxation *m = x->s->m;
     const int64_t rows = (int64_t)m->profiles * m->cells;
     sked_status st = SKED_OK;
-    SKED_NEW0(x->slope, m->n);
-    SKED_NEW(x->change, rows);
-    SKED_NEW0(x->stamp, rows);
-    SKED_NEW(x->touched, rows);
-    SKED_NEW(x->sum, m->profiles);
+    SKED_OWN0(&x->arena, x->slope, m->n);
+    SKED_OWN(&x->arena, x->change, rows);
+    SKED_OWN0(&x->arena, x->stamp, rows);
+    SKED_OWN(&x->arena, x->touched, rows);
+    SKED_OWN(&x->arena, x->sum, m->profiles);
     for (int64_t e = 0; e < m->g->n_edges; e++) {
         x->slope[m->g->edge_to[e]] += sked_i_relaxation_counts(m, e) ? m->bytes[e] : 0;
         x->slope[m->g->edge_from[e]] -= sked_i_relaxation_counts(m, e) ? m->bytes[e] : 0;
@@ -348,13 +338,6 @@ static sked_status open_pusher(pusher *x, sked_error *err)
     SKED_TRY(rank_ops(x, err));
 cleanup:
     return st;
-}
-
-static void close_pusher(pusher *x)
-{
-    void *const owned[] = {x->movable, x->heavy, x->rank, x->slope, x->change, x->stamp, x->touched, x->sum};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
 }
 
 /* ------------------------------------------------------------------ annealing */
@@ -434,6 +417,6 @@ sked_status sked_i_gaus_push(sked_i_gaus_state *s, double sweeps, double heat, s
     if (!few)
         cool_down(&x, sweeps, heat, goal, best);
 cleanup:
-    close_pusher(&x);
+    sked_i_arena_free(&x.arena);
     return few ? sked_i_gaus_polish(s, sweeps, heat, rng, limit, goal, best, err) : st;
 }

@@ -8,7 +8,7 @@
  *
  * So a shared operand moves together with all its readers, which no move of one op and no gradient does where
  * each of them alone would lose. Prices are those of the smoothed peak, exp(level / tau): a move is taken
- * where that falls in truth, else half of it, a quarter, ... (any share of a move keeps the edges).
+ * where that actually falls, else half of it, a quarter, ... (any share of a move keeps the edges).
  */
 #include "engine/gaus/best_closure.h"
 #include "engine/gaus/gaus_relaxation.h"
@@ -26,7 +26,14 @@ enum {
     ops_a_move = 100
 };
 
+/* A value that the region makes or reads. */
+typedef struct value {
+    int32_t op, fixed; /* fixed: its life does not end before this step, whatever the region does */
+    int64_t first;     /* its readers are first to that of the next value - 1 */
+} value;
+
 typedef struct search {
+    sked_i_arena arena;
     const sked_i_relaxation *m;
     sked_i_rng *rng;
     int32_t *at;            /* [n] the schedule */
@@ -41,10 +48,8 @@ typedef struct search {
     int32_t from, to; /* steps between which its ops may stand: the profile changes nowhere else */
     int32_t op[most], low[most], high[most], node[most]; /* node: of x at step low */
     int32_t old[most], wanted[most];
-    /* values that it makes or reads */
-    int64_t values, value_room, fixed_room, first_room;
-    int32_t *value, *fixed; /* fixed: before this step its life does not end, whatever the region does */
-    int64_t *first;         /* [values + 1] into readers */
+    int64_t values, value_room;
+    value *value; /* [values + 1] */
     int64_t readers, reader_room;
     int32_t *reader; /* numbers in the region */
     sked_i_gaus_closure closure;
@@ -77,6 +82,7 @@ static double mass_of(const search *s, double level)
 
 static void set_prices(search *s, double tau)
 {
+    assert(tau > 0);
     s->tau = tau;
     s->top = 0;
     for (int32_t c = 0; c < s->m->cells; c++)
@@ -203,12 +209,11 @@ static bool note_value(search *s, int32_t i)
     if (m->memory[i] == 0 || s->seen[i] == s->number)
         return true;
     s->seen[i] = s->number;
-    if (!SKED_GROW(s->value, s->value_room, s->values + 1) ||
-        !SKED_GROW(s->fixed, s->fixed_room, s->values + 1) ||
-        !SKED_GROW(s->first, s->first_room, s->values + 2) ||
-        !SKED_GROW(s->reader, s->reader_room, s->readers + 1 + g->succ_ptr[i + 1] - g->succ_ptr[i]))
+    if (!SKED_OWN_GROW(&s->arena, s->value, s->value_room, s->values + 2) ||
+        !SKED_OWN_GROW(&s->arena, s->reader, s->reader_room,
+                       s->readers + 1 + g->succ_ptr[i + 1] - g->succ_ptr[i]))
         return false;
-    s->first[s->values] = s->readers;
+    s->value[s->values].first = s->readers;
     bool early = false; /* a reader may start before it; no life ends before it begins */
     for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
         const int32_t j = g->edge_to[e];
@@ -222,9 +227,9 @@ static bool note_value(search *s, int32_t i)
     }
     if (early && inside(s, i))
         s->reader[s->readers++] = s->place[i];
-    s->value[s->values] = i;
-    s->fixed[s->values++] = fixed;
-    s->first[s->values] = s->readers;
+    s->value[s->values].op = i;
+    s->value[s->values++].fixed = fixed;
+    s->value[s->values].first = s->readers;
     return true;
 }
 
@@ -251,10 +256,10 @@ static inline int32_t between(int32_t from, int32_t t, int32_t to)
 static void count_lives(search *s, double sign)
 {
     for (int64_t v = 0; v < s->values; v++) {
-        const int32_t i = s->value[v];
+        const int32_t i = s->value[v].op;
         const double size = sign * s->m->memory[i];
-        int32_t end = s->fixed[v];
-        for (int64_t q = s->first[v]; q < s->first[v + 1]; q++) {
+        int32_t end = s->value[v].fixed;
+        for (int64_t q = s->value[v].first; q < s->value[v + 1].first; q++) {
             const int32_t use = s->at[s->op[s->reader[q]]];
             end = use > end ? use : end;
         }
@@ -270,6 +275,7 @@ static void count_lives(search *s, double sign)
 static int64_t cost(const search *s, int32_t i, int32_t t)
 {
     const double price = s->mass[t] < 16 ? s->mass[t] : 16;
+    assert(t >= 0 && t < s->m->cells && s->m->largest[s->m->profiles] > 0);
     return (int64_t)(0x1.0p30 * price * (s->m->memory[i] / s->m->largest[s->m->profiles]));
 }
 
@@ -303,9 +309,9 @@ static void add_ops(search *s)
 static void add_end(search *s, int64_t v, int32_t t)
 {
     sked_i_gaus_closure *c = &s->closure;
-    const int64_t gain = cost(s, s->value[v], t);
+    const int64_t gain = cost(s, s->value[v].op, t);
     int32_t open = 0, last = 0;
-    for (int64_t q = s->first[v]; q < s->first[v + 1]; q++)
+    for (int64_t q = s->value[v].first; q < s->value[v + 1].first; q++)
         if (t < s->high[s->reader[q]]) {
             last = s->reader[q];
             open++;
@@ -315,7 +321,7 @@ static void add_end(search *s, int64_t v, int32_t t)
     if (open <= 1 || gain == 0)
         return;
     const int32_t y = sked_i_gaus_closure_add(c, gain);
-    for (int64_t q = s->first[v]; q < s->first[v + 1]; q++) {
+    for (int64_t q = s->value[v].first; q < s->value[v + 1].first; q++) {
         const int32_t r = s->reader[q];
         if (t < s->high[r])
             sked_i_gaus_closure_imply(c, y, s->node[r] + t - s->low[r]);
@@ -325,8 +331,8 @@ static void add_end(search *s, int64_t v, int32_t t)
 static void add_values(search *s)
 {
     for (int64_t v = 0; v < s->values; v++) {
-        int32_t from = s->fixed[v], to = 0;
-        for (int64_t q = s->first[v]; q < s->first[v + 1]; q++) {
+        int32_t from = s->value[v].fixed, to = 0;
+        for (int64_t q = s->value[v].first; q < s->value[v + 1].first; q++) {
             from = s->low[s->reader[q]] > from ? s->low[s->reader[q]] : from;
             to = s->high[s->reader[q]] > to ? s->high[s->reader[q]] : to;
         }
@@ -363,6 +369,7 @@ static void place_members(search *s, double share, double addition)
 static bool settle(search *s)
 {
     double rise = 0, level = 0;
+    assert(s->from >= 0 && s->from <= s->to && s->to <= s->m->cells);
     for (int32_t c = s->from; c < s->to; c++) {
         level += s->change[c];
         s->fresh[c] = level != 0 ? mass_of(s, s->level[c] + level) : s->mass[c];
@@ -412,15 +419,15 @@ static sked_status open_search(search *s, const double *start, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_relaxation *m = s->m;
-    SKED_NEW(s->at, m->n);
-    SKED_NEW(s->rank, m->n);
-    SKED_NEW0(s->member, m->n);
-    SKED_NEW0(s->seen, m->n);
-    SKED_NEW(s->place, m->n);
-    SKED_NEW(s->level, m->cells + 1);
-    SKED_NEW(s->mass, m->cells + 1);
-    SKED_NEW0(s->change, m->cells + 1);
-    SKED_NEW(s->fresh, m->cells + 1);
+    SKED_OWN(&s->arena, s->at, m->n);
+    SKED_OWN(&s->arena, s->rank, m->n);
+    SKED_OWN0(&s->arena, s->member, m->n);
+    SKED_OWN0(&s->arena, s->seen, m->n);
+    SKED_OWN(&s->arena, s->place, m->n);
+    SKED_OWN(&s->arena, s->level, m->cells + 1);
+    SKED_OWN(&s->arena, s->mass, m->cells + 1);
+    SKED_OWN0(&s->arena, s->change, m->cells + 1);
+    SKED_OWN(&s->arena, s->fresh, m->cells + 1);
     for (int32_t k = 0; k < m->n; k++) {
         s->at[k] = (int32_t)start[k];
         s->rank[m->order[k]] = k;
@@ -432,10 +439,7 @@ cleanup:
 
 static void close_search(search *s)
 {
-    void *const owned[] = {s->at,     s->rank,  s->member, s->seen,  s->place, s->level, s->mass,
-                           s->change, s->fresh, s->value,  s->fixed, s->first, s->reader};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_arena_free(&s->arena);
     sked_i_gaus_closure_free(&s->closure);
     free(s);
 }

@@ -5,8 +5,6 @@
  */
 #include "engine/gaus/gaus_relaxation.h"
 
-#include "base/explog.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -23,24 +21,24 @@ sked_status sked_i_gaus_state_create(const sked_i_relaxation *m, sked_i_gaus_sta
     sked_status st = SKED_OK;
     const int64_t rows = m->profiles + 1;
     int64_t degree = 0;
-    sked_i_gaus_state *s = sked_i_alloc_zero(1, sizeof *s);
-    if (s == NULL)
-        return sked_i_no_memory(err);
-    for (int32_t i = 0; i < m->n; i++)
-        degree = m->g->pred_ptr[i + 1] - m->g->pred_ptr[i] > degree
-                     ? m->g->pred_ptr[i + 1] - m->g->pred_ptr[i]
-                     : degree;
+    sked_i_gaus_state *s = NULL;
+    assert(m->cells > 0 && (m->period == 0 || m->cells == m->period));
+    for (int32_t i = 0; i < m->n; i++) {
+        const int64_t in = m->g->pred_ptr[i + 1] - m->g->pred_ptr[i];
+        degree = in > degree ? in : degree;
+    }
+    SKED_NEW0(s, 1);
     s->m = m;
-    SKED_NEW(s->at, m->n);
-    SKED_NEW(s->last, m->n);
-    SKED_NEW(s->holders, m->n);
-    SKED_NEW(s->level, rows * m->cells);
-    SKED_NEW(s->mass, rows * m->cells);
-    SKED_NEW(s->tau, rows);
-    SKED_NEW(s->top, rows);
-    SKED_NEW(s->sum, rows);
-    SKED_NEW(s->cost, 2 * SKED_I_GAUS_FARTHEST + 1);
-    SKED_NEW(s->ends, degree);
+    SKED_OWN(&s->arena, s->at, m->n);
+    SKED_OWN(&s->arena, s->last, m->n);
+    SKED_OWN(&s->arena, s->holders, m->n);
+    SKED_OWN(&s->arena, s->level, rows * m->cells);
+    SKED_OWN(&s->arena, s->mass, rows * m->cells);
+    SKED_OWN(&s->arena, s->tau, rows);
+    SKED_OWN(&s->arena, s->top, rows);
+    SKED_OWN(&s->arena, s->sum, rows);
+    SKED_OWN(&s->arena, s->cost, 2 * SKED_I_GAUS_FARTHEST + 1);
+    SKED_OWN(&s->arena, s->ends, degree);
     *out = s;
     return SKED_OK;
 cleanup:
@@ -52,10 +50,7 @@ void sked_i_gaus_state_destroy(sked_i_gaus_state *s)
 {
     if (s == NULL)
         return;
-    void *const owned[] = {s->at,  s->last, s->holders, s->level, s->mass,
-                           s->tau, s->top,  s->sum,     s->cost,  s->ends};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_arena_free(&s->arena);
     free(s);
 }
 
@@ -69,6 +64,14 @@ static inline int32_t cell_of(const sked_i_relaxation *m, int32_t d)
     const int32_t c = d % m->period;
     return c < 0 ? c + m->period : c;
 }
+static inline int32_t smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+static inline int32_t larger(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
 static inline int32_t next_cell(const sked_i_relaxation *m, int32_t c)
 {
     return c + 1 == m->period ? 0 : c + 1;
@@ -80,23 +83,19 @@ static inline int32_t span_of(const sked_i_relaxation *m, int32_t i)
 }
 
 /*
- * Adds amount to `length` cells from step d on; full turns go to every cell. The row holds differences
- * between a cell and the one before it, so that a long life costs no more than a short one.
+ * Adds amount to `length` < cells from step d on. The row holds differences between a cell and the one before
+ * it, so that a long life costs no more than a short one.
  */
-static void add_difference(const sked_i_relaxation *m, double *row, int32_t d, int64_t length, double amount)
+static void add_difference(const sked_i_relaxation *m, double *row, int32_t d, int32_t length, double amount)
 {
-    if (m->period > 0) {
-        row[0] += (double)(length / m->period) * amount;
-        length %= m->period;
-    }
-    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
+    const int32_t begin = cell_of(m, d), end = begin + length;
+    assert(length >= 0 && length <= m->cells && begin >= 0);
     if (length == 0)
         return;
-    const int32_t begin = cell_of(m, d), end = begin + (int32_t)length;
     row[begin] += amount;
     if (end < m->cells) {
         row[end] -= amount;
-    } else if (end > m->cells) { /* folded: it goes on from the first cell */
+    } else if (end > m->cells) { /* folded: it continues in the first cell */
         row[0] += amount;
         row[end - m->cells] -= amount;
     }
@@ -109,21 +108,7 @@ static void sum_differences(const sked_i_relaxation *m, double *row)
         row[c] = level += row[c];
 }
 
-/* Adds amount to `length` cells from step d on; full turns go to every cell. */
-static void add_plain(const sked_i_relaxation *m, double *row, int32_t d, int64_t length, double amount)
-{
-    if (m->period > 0) {
-        const int64_t turns = length / m->period;
-        for (int32_t c = 0; turns > 0 && c < m->period; c++)
-            row[c] += (double)turns * amount;
-        length %= m->period;
-    }
-    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
-    for (int32_t c = cell_of(m, d); length > 0; length--, c = next_cell(m, c))
-        row[c] += amount;
-}
-
-/* The same with the smoothed sums kept. */
+/* Adds amount to `length` cells from step d on, and keeps the smoothed sums. */
 static void add(sked_i_gaus_state *s, int32_t p, int32_t d, int32_t length, double amount)
 {
     const sked_i_relaxation *m = s->m;
@@ -156,17 +141,27 @@ static void find_last(sked_i_gaus_state *s, int32_t i)
         }
         holders += use == last;
     }
+    assert((holders > 0) == (last > INT32_MIN));
     s->last[i] = last;
     s->holders[i] = holders;
 }
 
+/* Adds amount to `length` steps from d on, as differences or levels; full turns go to every cell. */
 static void add_life(sked_i_gaus_state *s, int32_t p, int32_t d, int64_t length, double amount)
 {
-    double *row = s->level + (int64_t)p * s->m->cells;
-    if (s->m->differences[p])
-        add_difference(s->m, row, d, length, amount);
-    else
-        add_plain(s->m, row, d, length, amount);
+    const sked_i_relaxation *m = s->m;
+    double *row = s->level + (int64_t)p * m->cells;
+    const int64_t turns = m->period > 0 ? length / m->period : 0, rest = length - turns * m->period;
+    const int32_t whole = m->differences[p] ? 1 : m->period;
+    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
+    for (int32_t c = 0; turns > 0 && c < whole; c++)
+        row[c] += (double)turns * amount;
+    if (m->differences[p]) {
+        add_difference(m, row, d, (int32_t)rest, amount);
+        return;
+    }
+    for (int32_t c = cell_of(m, d), k = 0; k < rest; k++, c = next_cell(m, c))
+        row[c] += amount;
 }
 
 void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
@@ -217,17 +212,21 @@ bool sked_i_gaus_state_legal(const sked_i_gaus_state *s)
     return true;
 }
 
+double sked_i_gaus_state_peak(const sked_i_gaus_state *s, int32_t p)
+{
+    const double *row = s->level + (int64_t)p * s->m->cells;
+    double most = 0;
+    for (int32_t c = 0; c < s->m->cells; c++)
+        most = row[c] > most ? row[c] : most;
+    return most;
+}
+
 double sked_i_gaus_state_value(const sked_i_gaus_state *s)
 {
     const sked_i_relaxation *m = s->m;
     double value = m->alpha * s->communication;
-    for (int32_t p = 0; p <= m->profiles; p++) {
-        const double *row = s->level + (int64_t)p * m->cells;
-        double most = 0;
-        for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)
-            most = row[c] > most ? row[c] : most;
-        value += m->weight[p] * most;
-    }
+    for (int32_t p = 0; p <= m->profiles; p++)
+        value += m->weight[p] > 0 ? m->weight[p] * sked_i_gaus_state_peak(s, p) : 0;
     return value;
 }
 
@@ -236,12 +235,9 @@ void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau)
     const sked_i_relaxation *m = s->m;
     for (int32_t p = 0; p <= m->profiles; p++) {
         const double *row = s->level + (int64_t)p * m->cells;
-        double most = 0;
         if (!(m->weight[p] > 0))
             continue;
-        for (int32_t c = 0; c < m->cells; c++)
-            most = row[c] > most ? row[c] : most;
-        s->top[p] = most;
+        s->top[p] = sked_i_gaus_state_peak(s, p);
         s->tau[p] = fmax(relative_tau * m->typical[p], m->largest[p] / 600);
         s->sum[p] = 0;
         for (int32_t c = 0; c < m->cells; c++)
@@ -256,21 +252,13 @@ void sked_i_gaus_state_slack(const sked_i_gaus_state *s, int32_t i, int32_t reac
 {
     const sked_i_relaxation *m = s->m;
     const sked_graph *g = m->g;
-    int32_t low = m->lo[i] > s->at[i] - reach ? m->lo[i] : s->at[i] - reach;
-    int32_t high = m->hi[i] < s->at[i] + reach ? m->hi[i] : s->at[i] + reach;
-    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
-        const int64_t e = g->pred_edge[k];
-        if (!sked_i_relaxation_counts(m, e) || g->pred_op[k] == i)
-            continue;
-        const int32_t t = s->at[g->pred_op[k]] + m->gap[e];
-        low = t > low ? t : low;
-    }
-    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-        if (!sked_i_relaxation_counts(m, e) || g->edge_to[e] == i)
-            continue;
-        const int32_t t = s->at[g->edge_to[e]] - m->gap[e];
-        high = t < high ? t : high;
-    }
+    int32_t low = larger(m->lo[i], s->at[i] - reach), high = smaller(m->hi[i], s->at[i] + reach);
+    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++)
+        if (sked_i_relaxation_counts(m, g->pred_edge[k]) && g->pred_op[k] != i)
+            low = larger(low, s->at[g->pred_op[k]] + m->gap[g->pred_edge[k]]);
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+        if (sked_i_relaxation_counts(m, e) && g->edge_to[e] != i)
+            high = smaller(high, s->at[g->edge_to[e]] - m->gap[e]);
     assert(low <= s->at[i] && s->at[i] <= high); /* or an edge is broken already */
     *lo = low;
     *hi = high;
@@ -320,6 +308,7 @@ static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, in
     const double grow = sked_i_exp(m->use_amount[u] / s->tau[p]);
     const double unit = m->weight[p] * s->tau[p];
     double here = 0, sum = 0;
+    assert(s->tau[p] > 0 && s->sum[p] > 0 && m->use_amount[u] >= 0); /* smoothed before */
     for (int32_t d = at; d < at + span; d++)
         here += mass[cell_of(m, d)] / grow;
     for (int32_t d = lo; d < hi + span; d++) {
@@ -358,12 +347,9 @@ static int32_t end_without(const sked_i_gaus_state *s, int32_t q, int32_t i, int
     int32_t last = INT32_MIN;
     if (s->at[i] + shift < s->last[q] || (s->holders[q] > 1 && !m->multi[q]))
         return s->last[q];
-    for (int64_t e = m->g->succ_ptr[q]; e < m->g->succ_ptr[q + 1]; e++) {
-        if (!sked_i_relaxation_counts(m, e) || m->g->edge_to[e] == i)
-            continue;
-        const int32_t use = s->at[m->g->edge_to[e]] + m->shift[e];
-        last = use > last ? use : last;
-    }
+    for (int64_t e = m->g->succ_ptr[q]; e < m->g->succ_ptr[q + 1]; e++)
+        if (sked_i_relaxation_counts(m, e) && m->g->edge_to[e] != i)
+            last = larger(last, s->at[m->g->edge_to[e]] + m->shift[e]);
     return last;
 }
 
@@ -407,6 +393,7 @@ static int32_t collect_ends(sked_i_gaus_state *s, int32_t i)
             end = s->at[q];
         s->ends[count++] = (struct sked_i_gaus_end){end == INT32_MIN ? end : end - shift, m->memory[q]};
     }
+    assert(count <= g->pred_ptr[i + 1] - g->pred_ptr[i]);
     sort_ends(s->ends, count);
     return count;
 }
@@ -488,27 +475,13 @@ void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t
 
 /* ------------------------------------------------------------------ moving */
 
-static void move_value_end(sked_i_gaus_state *s, int32_t q, int32_t last_before)
+/* The value of i lives from `from` to `to` as well; where `to` is earlier, no longer from `to` to `from`. */
+static void lengthen_life(sked_i_gaus_state *s, int32_t i, int32_t from, int32_t to)
 {
-    const sked_i_relaxation *m = s->m;
-    const int32_t begin = s->at[q];
-    const int32_t was = last_before > begin ? last_before : begin,
-                  is = s->last[q] > begin ? s->last[q] : begin;
-    if (is > was)
-        add(s, m->profiles, was, is - was, m->memory[q]);
+    if (to > from)
+        add(s, s->m->profiles, from, to - from, s->m->memory[i]);
     else
-        add(s, m->profiles, is, was - is, -m->memory[q]);
-}
-
-/* Own life: begins elsewhere. */
-static void move_value_begin(sked_i_gaus_state *s, int32_t i, int32_t from, int32_t to)
-{
-    const sked_i_relaxation *m = s->m;
-    const int32_t last = s->last[i], was = from < last ? from : last, is = to < last ? to : last;
-    if (is < was)
-        add(s, m->profiles, is, was - is, m->memory[i]);
-    else
-        add(s, m->profiles, was, is - was, -m->memory[i]);
+        add(s, s->m->profiles, to, from - to, -s->m->memory[i]);
 }
 
 void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
@@ -517,8 +490,9 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
     const sked_graph *g = m->g;
     const int32_t from = s->at[i];
     assert(to >= m->lo[i] && to <= m->hi[i]);
+    assert(m->memory[i] == 0 || s->holders[i] >= 1); /* a value that counts has a consumer */
     if (m->memory[i] > 0)
-        move_value_begin(s, i, from, to);
+        lengthen_life(s, i, smaller(to, s->last[i]), smaller(from, s->last[i]));
     s->at[i] = to;
     for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++) {
         add(s, m->use_profile[u], from, span_of(m, i), -m->use_amount[u]);
@@ -545,7 +519,7 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
             find_last(s, q);
         }
         assert(s->holders[q] >= 1);
-        move_value_end(s, q, before);
+        lengthen_life(s, q, larger(before, s->at[q]), larger(s->last[q], s->at[q]));
     }
     for (int64_t e = g->succ_ptr[i]; m->alpha > 0 && e < g->succ_ptr[i + 1]; e++)
         if (sked_i_relaxation_counts(m, e))

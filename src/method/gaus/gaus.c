@@ -5,7 +5,7 @@
 #include "base/thread.h"
 #include "problem/communication.h"
 
-#include <string.h>
+#include <assert.h>
 
 #define GAUS_OPTIONS(X)                                                                                    \
     X(STARTS, "starts", INT, "5", 0, 1000, NULL,                                                           \
@@ -110,7 +110,7 @@ static bool list_suffices(const sked_i_run *run)
 
 /*
  * Loads: on sparse graphs force-directed scheduling is sometimes the better start. It comes before list, for
- * it goes on from the best it finds in the pool; in a portfolio it has had its turn.
+ * it continues from the best in the pool; in a portfolio it has had its turn.
  */
 static bool wants_forces(const sked_i_run *run)
 {
@@ -154,29 +154,14 @@ static sked_status run_quick_starts(sked_i_run *run, const sked_i_backend *backe
 {
     opening o = {.run = run, .backend = backend};
     const sked_status st = sked_i_parallel(backend->wake != NULL ? 2 : 1, open_part, &o, err);
-    if (st != SKED_OK || o.status == SKED_OK)
-        return st;
-    return sked_i_fail(err, o.status, "%s", o.error.message);
+    return st != SKED_OK || o.status == SKED_OK ? st : sked_i_fail(err, o.status, "%s", o.error.message);
 }
 
 void sked_i_gaus_lengthen(sked_i_gaus_tuning *t, int32_t times)
 {
+    assert(times >= 1 && t->iterations >= 1 && t->every >= 1);
     t->iterations = (int32_t)fmin(1e9, (double)t->iterations * times);
     t->every = (int32_t)fmin(1e9, (double)t->every * times);
-}
-
-sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view, sked_i_gaus_tuning *tuning,
-                            int *count, sked_error *err)
-{
-    sked_error why = {0};
-    const char *name = run->options->backend;
-    sked_status st = tuning->backend->gaus_descent->room(view, *count, count, &why);
-    if (st != SKED_ERR_DEVICE || (name != NULL && strcmp(name, "auto") != 0))
-        return st == SKED_OK ? st : sked_i_fail(err, st, "%s", why.message);
-    const sked_i_gaus_settings plain = read_settings(run->setting);
-    tuning->iterations = plain.tuning.iterations;
-    tuning->every = plain.tuning.every;
-    return sked_i_backend_find("cpu", &tuning->backend, err);
 }
 
 static sked_status run_gaus(sked_i_run *run, sked_error *err)

@@ -21,12 +21,6 @@ typedef struct sked_i_gaus_settings {
     sked_i_gaus_tuning tuning; /* one thread, no goal */
 } sked_i_gaus_settings;
 
-/*
- * Lowers *count, the descents at a time, to what has room on the backend. Where not one has: DEVICE, or the
- * CPU takes its place where the user left the choice to sked.
- */
-SKED_MUST_CHECK sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view,
-                                            sked_i_gaus_tuning *tuning, int *count, sked_error *err);
 /* So many times the steps, and as many between legalisations. */
 void sked_i_gaus_lengthen(sked_i_gaus_tuning *t, int32_t times);
 /* By how much a value fell; a first schedule gains nothing. */
@@ -60,7 +54,7 @@ typedef struct sked_i_gaus_item {
     double gradient; /* its value before the polish */
 } sked_i_gaus_item;
 
-/* What one technique has done since the run was told. */
+/* What one technique has done since the last tally. */
 typedef struct sked_i_gaus_effort {
     int64_t calls, evaluations;
     double seconds;
@@ -68,10 +62,11 @@ typedef struct sked_i_gaus_effort {
 
 typedef struct sked_i_gaus_worker {
     sked_i_hand hand;
+    sked_i_arena arena;
     sked_i_gaus_legaliser *legaliser;
     double *mu;          /* [n] where Gaussians start from */
     double *means;       /* [n] those that descend alone */
-    int64_t evaluations; /* schedules made since the run was told */
+    int64_t evaluations; /* schedules made since the last tally */
     int64_t steps;       /* gradient steps likewise */
     sked_i_gaus_effort descent, polish;
     sked_i_gaus_effort means_alone; /* what of the descents was on the means alone */
@@ -80,6 +75,7 @@ typedef struct sked_i_gaus_worker {
 } sked_i_gaus_worker;
 
 typedef struct sked_i_gaus_rounds {
+    sked_i_arena arena;
     sked_i_hands hands; /* the workers */
     sked_i_run *run;
     const sked_i_gaus_settings *set;
@@ -98,7 +94,7 @@ typedef struct sked_i_gaus_rounds {
     bool alone;         /* the means descend without Gaussians, for want of time or of use */
     bool polishes;      /* not even these: the incumbent is polished from the start */
     double gradient;    /* best value that a descent alone gave */
-    int best_start;     /* the kind of start that the incumbent goes back to */
+    int best_start;     /* the kind of start that led to the incumbent */
 } sked_i_gaus_rounds;
 
 static inline sked_i_gaus_worker *sked_i_gaus_worker_at(const sked_i_gaus_rounds *r, int k)

@@ -1,6 +1,6 @@
 /*
- * Items of the rounds. The first round takes each kind of start through descent and polish; later rounds go
- * on from the incumbent (polish for longer, or descend from it with sharp sigmas) or from random means.
+ * Items of the rounds. The first round takes each kind of start through descent and polish; later rounds
+ * continue from the incumbent (polish for longer, or descend from it with sharp sigmas) or from random means.
  */
 #include "method/gaus/gaus.h"
 
@@ -64,12 +64,12 @@ static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
     sked_i_bound_effort effort = {.work = near_work, .limit = &limit};
     sked_status st = SKED_OK;
     const double before = r->best.value;
-    double *near = NULL, least;
+    double *near, least;
     if (!(m->alpha > 0) || !sked_i_must_communicate(m->g, m->period))
         return SKED_OK; /* all ops together, at any step, have none: nothing to start from */
     if (limit.paced)
         limit.deadline = fmin(limit.deadline, sked_clock() + 0.3 * (limit.deadline - sked_clock()));
-    SKED_NEW(near, m->n);
+    SKED_OWN(&r->arena, near, m->n);
     for (int32_t i = 0; i < m->n; i++) {
         w->mu[i] = m->lo[i];
         w->means[i] = m->hi[i];
@@ -80,11 +80,9 @@ static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
         sked_i_gaus_keep(&r->best, w->legaliser->state);
     if (r->best.value < before) {
         r->list = r->near = near;
-        near = NULL;
         SKED_TRY(sked_i_gaus_offer_best(r, err));
     }
 cleanup:
-    free(near);
     return st;
 }
 
@@ -98,16 +96,13 @@ static void leave_means(sked_i_gaus_rounds *r)
     r->starts = r->set->starts < most ? r->set->starts : most;
 }
 
-/* Peak memory of a large graph: Gaussians find in a minute what the means do in a second. */
+/*
+ * Peak memory of a large graph: Gaussians find in a minute what the means do in a second, and the polish is
+ * by regions.
+ */
 static bool prefers_means(const sked_i_gaus_rounds *r)
 {
-    return r->model->n >= means_lead && r->model->period == 0 && sked_i_gaus_means_suffice(r->model);
-}
-
-/* The polish of a large graph is by regions. */
-static bool moves_regions(const sked_i_gaus_rounds *r)
-{
-    return prefers_means(r) && sked_i_gaus_regional(r->model);
+    return r->model->n >= means_lead && sked_i_gaus_regional(r->model);
 }
 
 /* A loop with capacities: the means cannot descend alone, only the polish is left. Needs an incumbent. */
@@ -143,6 +138,8 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     sked_i_gaus_tuning tuning = r->tuning;
     sked_i_gaus_incumbent *scratch = &r->items[0].best;
     const double begin = sked_clock(), left = r->run->limit.deadline - begin;
+    double count = 0;
+    sked_status st = SKED_OK;
     if (isinf(left) || !r->run->limit.paced || r->starts <= 1)
         return SKED_OK;
     if (prefers_means(r))
@@ -151,16 +148,11 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
         return SKED_OK; /* a GPU makes its steps while the starts of others are legalised */
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, w->mu);
-    if (hopeless(r, left)) {
-        r->starts = 1;
-        leave_means(r);
-        leave_polish(r);
-        return SKED_OK;
+    if (!hopeless(r, left)) {
+        st = sked_i_gaus_descend(w->legaliser, &tuning, &r->run->limit, w->mu, scratch, &w->evaluations, err);
+        const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
+        count = floor(ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     }
-    const sked_status st =
-        sked_i_gaus_descend(w->legaliser, &tuning, &r->run->limit, w->mu, scratch, &w->evaluations, err);
-    const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
-    const double count = floor(ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
     if (count < 1) {
         leave_means(r);
@@ -187,25 +179,23 @@ cleanup:
 
 /* ------------------------------------------------------------------ what a round does */
 
-/* Kinds of start, the most promising first: where loads count, symmetric starts are of little use. */
-static int kind_of(const sked_i_relaxation *m, int k)
+/*
+ * Kinds of start, the most promising first. Where loads count, symmetric starts are of little use; where the
+ * means descend alone they go far from wherever they begin, and list begins low.
+ */
+static int kind_of(const sked_i_gaus_rounds *r, int k)
 {
     static const int for_loads[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_FILL, SKED_I_GAUS_START_ALAP,
                                     SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ASAP};
     static const int for_memory[] = {SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ALAP,
                                      SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_ASAP,
                                      SKED_I_GAUS_START_RANDOM};
+    static const int for_means[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_MIDPOINT,
+                                    SKED_I_GAUS_START_ALAP, SKED_I_GAUS_START_ASAP, SKED_I_GAUS_START_RANDOM};
+    assert(k >= 0);
     if (k >= SKED_I_GAUS_START_RANDOM)
         return SKED_I_GAUS_START_RANDOM;
-    return m->with_memory ? for_memory[k] : for_loads[k];
-}
-
-/* The same where the means descend alone: they go far from wherever they begin, and list begins low. */
-static int kind_for_means(int k)
-{
-    static const int kinds[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ALAP,
-                                SKED_I_GAUS_START_ASAP};
-    return k < 4 ? kinds[k] : SKED_I_GAUS_START_RANDOM;
+    return (r->alone ? for_means : r->model->with_memory ? for_memory : for_loads)[k];
 }
 
 /*
@@ -223,15 +213,14 @@ static int first_count(const sked_i_gaus_rounds *r)
 static void plan_first(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int kind)
 {
     it->varied = r->starts > 0 && kind >= r->starts;
-    const int which = it->varied ? kind % r->starts : kind;
-    it->start = r->alone ? kind_for_means(which) : kind_of(r->model, which);
+    it->start = kind_of(r, it->varied ? kind % r->starts : kind);
     it->from_best = r->polishes;
 }
 
 /*
- * Items of a later round: two, or one a thread. More would make rounds longer and fewer, and each goes on
- * from the best of the one before; so two threads do what one does, and sooner. A GPU makes the steps of one
- * item while another one is polished.
+ * Items of a later round: two, or one a thread. More would make rounds longer and fewer, and each
+ * continues from the best of the one before; so two threads do what one does, and sooner. A GPU makes the
+ * steps of one item while another one is polished.
  */
 static int later_count(const sked_i_gaus_rounds *r)
 {
@@ -248,8 +237,8 @@ static void plan_later(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int tu
 }
 
 /*
- * What a round may take of the time left. On the means alone each round goes on from the best of all threads,
- * so there are several.
+ * What a round may take of the time left. On the means alone each round continues from the best of all
+ * threads, so there are several.
  */
 static double share_of_round(const sked_i_gaus_rounds *r)
 {
@@ -273,7 +262,7 @@ void sked_i_gaus_plan(sked_i_gaus_rounds *r)
     const bool beside = r->tuning.backend->gaus_descent->beside;
     const double sweeps = set->polish ? set->sweeps : 0;
     /* One turn in so many is a polish of the incumbent. */
-    const int polishing = r->alone && !moves_regions(r) ? 8 : 2;
+    const int polishing = r->alone && !prefers_means(r) ? 8 : 2;
     r->count = r->round == 0 ? first_count(r) : later_count(r);
     r->share = share_of_round(r);
     r->list = r->round == 0 ? r->list : NULL;
@@ -339,96 +328,6 @@ static void begin(task *t)
     }
 }
 
-/*
- * Peak memory: the means alone descend first, four steps for one or, where the time is known, as many more
- * as it allows; with an interval only where there is no time for more.
- */
-static sked_status descend_means(task *t, sked_error *err)
-{
-    const sked_i_gaus_rounds *r = t->rounds;
-    sked_i_gaus_worker *w = t->worker;
-    const double begin = sked_clock();
-    const int64_t before = w->evaluations;
-    sked_i_gaus_tuning tuning = t->tuning;
-    if (!sked_i_gaus_means_suffice(r->model) || (r->model->period > 0 && !r->alone))
-        return SKED_OK;
-    const int32_t times = t->item->means_only ? means_for_one * means_at_leisure : means_for_one;
-    tuning.iterations = (int32_t)fmin(1e9, (double)times * r->set->steps);
-    tuning.every = r->set->every;
-    if (!t->item->from_best && t->item->start == SKED_I_GAUS_START_LIST)
-        tuning.sigma_scale *= 0.5; /* near a good schedule */
-    for (int32_t i = 0; i < r->model->n; i++)
-        w->means[i] = w->mu[i];
-    const sked_status st = sked_i_gaus_descend_means(w->legaliser, &tuning, &t->limit, w->means,
-                                                     &t->item->best, &w->evaluations, err);
-    w->means_alone.calls++;
-    w->means_alone.seconds += sked_clock() - begin;
-    w->means_alone.evaluations += w->evaluations - before;
-    return st;
-}
-
-/*
- * Of an item's time, that of the means. Gaussians follow in the other half. Without them the means take half
- * more, at the cost of the polish, which finds little then; moves of regions find much.
- */
-static double means_share(const task *t)
-{
-    if (!t->item->means_only)
-        return 0.5;
-    return moves_regions(t->rounds) ? 1 : 1.5;
-}
-
-static sked_status descend(task *t, sked_error *err)
-{
-    const sked_i_gaus_worker *own = t->worker;
-    const bool only = t->item->means_only;
-    const double now = sked_clock(), deadline = t->limit.deadline;
-    if (t->limit.paced)
-        t->limit.deadline = fmin(t->rounds->run->limit.deadline, now + means_share(t) * (deadline - now));
-    const sked_status st = descend_means(t, err);
-    t->limit.deadline = deadline;
-    if (st != SKED_OK || only)
-        return st;
-    return sked_i_gaus_descend(own->legaliser, &t->tuning, &t->limit, own->mu, &t->item->best,
-                               &t->worker->evaluations, err);
-}
-
-static sked_status move_regions(task *t, sked_error *err)
-{
-    const sked_i_gaus_worker *own = t->worker;
-    const double begin = sked_clock();
-    const sked_status st =
-        sked_i_gaus_move_regions(own->legaliser->state, t->item->sweeps, &t->rng, &t->limit,
-                                 sked_i_run_bound(t->rounds->run), &t->item->best, err);
-    t->worker->regions.calls++;
-    t->worker->regions.seconds += sked_clock() - begin;
-    return st;
-}
-
-static sked_status polish(task *t, sked_error *err)
-{
-    const sked_i_gaus_worker *own = t->worker;
-    sked_i_gaus_item *it = t->item;
-    if (it->best.value == INFINITY)
-        return SKED_OK;
-    if (moves_regions(t->rounds))
-        return move_regions(t, err);
-    return (sked_i_gaus_pushable(t->rounds->model) ? sked_i_gaus_push : sked_i_gaus_polish)(
-        own->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit, sked_i_run_bound(t->rounds->run),
-        &it->best, err);
-}
-
-/* `part` of an item's share of what is left of the round: the items of one worker share it evenly. */
-static sked_i_limit slice(const sked_i_gaus_rounds *r, int index, double part)
-{
-    sked_i_limit limit = r->run->limit;
-    const double now = sked_clock();
-    const int left = (r->count - index + r->threads - 1) / r->threads;
-    if (isfinite(r->deadline) && limit.paced)
-        limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
-    return limit;
-}
-
 /* Runs one phase and notes what it took. */
 static sked_status run_phase(task *t, sked_status (*phase)(task *t, sked_error *err),
                              sked_i_gaus_effort *effort, sked_error *err)
@@ -440,6 +339,85 @@ static sked_status run_phase(task *t, sked_status (*phase)(task *t, sked_error *
     effort->seconds += sked_clock() - begin;
     effort->evaluations += t->worker->evaluations - before;
     return st;
+}
+
+/* Four steps for one with Gaussians or, where the time is known, as many more as it allows. */
+static sked_status descend_means(task *t, sked_error *err)
+{
+    const sked_i_gaus_rounds *r = t->rounds;
+    sked_i_gaus_worker *w = t->worker;
+    sked_i_gaus_tuning tuning = t->tuning;
+    const int32_t times = t->item->means_only ? means_for_one * means_at_leisure : means_for_one;
+    tuning.iterations = (int32_t)fmin(1e9, (double)times * r->set->steps);
+    tuning.every = r->set->every;
+    if (!t->item->from_best && t->item->start == SKED_I_GAUS_START_LIST)
+        tuning.sigma_scale *= 0.5; /* near a good schedule */
+    for (int32_t i = 0; i < r->model->n; i++)
+        w->means[i] = w->mu[i];
+    return sked_i_gaus_descend_means(w->legaliser, &tuning, &t->limit, w->means, &t->item->best,
+                                     &w->evaluations, err);
+}
+
+/*
+ * Of an item's time, that of the means. Gaussians follow in the other half. Without them the means take half
+ * more, at the cost of the polish, which finds little then; moves of regions find much.
+ */
+static double means_share(const task *t)
+{
+    if (!t->item->means_only)
+        return 0.5;
+    return prefers_means(t->rounds) ? 1 : 1.5;
+}
+
+/*
+ * Peak memory: the means alone descend first; with an interval only where there is no time for more. Then the
+ * Gaussians.
+ */
+static sked_status descend(task *t, sked_error *err)
+{
+    const sked_i_gaus_rounds *r = t->rounds;
+    sked_i_gaus_worker *w = t->worker;
+    const double now = sked_clock(), deadline = t->limit.deadline;
+    sked_status st = SKED_OK;
+    if (t->limit.paced)
+        t->limit.deadline = fmin(r->run->limit.deadline, now + means_share(t) * (deadline - now));
+    if (sked_i_gaus_means_suffice(r->model) && (r->model->period == 0 || r->alone))
+        st = run_phase(t, descend_means, &w->means_alone, err);
+    t->limit.deadline = deadline;
+    if (st != SKED_OK || t->item->means_only)
+        return st;
+    return sked_i_gaus_descend(w->legaliser, &t->tuning, &t->limit, w->mu, &t->item->best, &w->evaluations,
+                               err);
+}
+
+static sked_status move_regions(task *t, sked_error *err)
+{
+    return sked_i_gaus_move_regions(t->worker->legaliser->state, t->item->sweeps, &t->rng, &t->limit,
+                                    sked_i_run_bound(t->rounds->run), &t->item->best, err);
+}
+
+static sked_status polish(task *t, sked_error *err)
+{
+    sked_i_gaus_item *it = t->item;
+    if (it->best.value == INFINITY)
+        return SKED_OK;
+    if (prefers_means(t->rounds))
+        return run_phase(t, move_regions, &t->worker->regions, err);
+    return (sked_i_gaus_pushable(t->rounds->model) ? sked_i_gaus_push : sked_i_gaus_polish)(
+        t->worker->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit,
+        sked_i_run_bound(t->rounds->run), &it->best, err);
+}
+
+/* `part` of an item's share of what is left of the round: the items of one worker share it evenly. */
+static sked_i_limit slice(const sked_i_gaus_rounds *r, int index, double part)
+{
+    sked_i_limit limit = r->run->limit;
+    const double now = sked_clock();
+    const int left = (r->count - index + r->threads - 1) / r->threads;
+    assert(left >= 1 && part > 0);
+    if (isfinite(r->deadline) && limit.paced)
+        limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
+    return limit;
 }
 
 /* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */
@@ -454,6 +432,7 @@ sked_status sked_i_gaus_run_item(const sked_i_gaus_rounds *r, sked_i_gaus_worker
 {
     sked_status st = SKED_OK;
     sked_i_gaus_item *it = &r->items[index];
+    assert(index >= 0 && index < r->count);
     task t = {.rounds = r, .worker = w, .item = it, .tuning = r->tuning};
     sked_i_rng_seed(&t.rng, r->run->options->seed, (uint64_t)r->round * 1000003u + (uint64_t)index);
     it->best.value = INFINITY;

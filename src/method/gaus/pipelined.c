@@ -4,6 +4,7 @@
  */
 #include "method/gaus/gaus.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* What iterative modulo scheduling finds: interval, starts, length; length 0: nothing. */
@@ -11,13 +12,6 @@ typedef struct interval {
     int64_t ii, length;
     double *start; /* [n] whole */
 } interval;
-
-static sked_status offer(sked_i_run *run, const interval *found, sked_error *err)
-{
-    const sked_schedule s = {
-        .ops = run->problem->graph->n_ops, .ii = (double)found->ii, .start = found->start};
-    return sked_i_run_offer(run, &s, err);
-}
 
 /* ------------------------------------------------------------------ interval and horizon */
 
@@ -71,6 +65,7 @@ cleanup:
 static void take_incumbent(const sked_i_run *run, const sked_i_loop *loop, interval *out)
 {
     const sked_schedule *s = sked_i_run_incumbent(run);
+    assert(loop->pipelined && out->length == 0);
     if (s == NULL || !(s->ii >= 1) || s->ii != floor(s->ii))
         return;
     int64_t length = 0;
@@ -151,35 +146,26 @@ cleanup:
 
 /* ------------------------------------------------------------------ the whole */
 
-static sked_status run_model(sked_i_run *run, const sked_i_gaus_settings *set, interval *found,
-                             sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_relaxation *m = NULL;
-    int64_t steps;
-    SKED_TRY(settle(run, found, &steps, err));
-    SKED_TRY(sked_i_relaxation_create(run->problem, found->ii, steps, &m, err));
-    if (m == NULL)
-        SKED_TRY(sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                             "the windows of starts at interval %lld and %lld steps prove that nothing fits",
-                             (long long)found->ii, (long long)steps));
-    if (found->length > 0 && found->length <= steps)
-        SKED_TRY(offer(run, found, err));
-    if (sked_i_run_over(run))
-        goto cleanup; /* the first schedule meets the bound, or the time is up */
-    SKED_TRY(sked_i_gaus_run_rounds(run, set, m, err));
-cleanup:
-    sked_i_relaxation_destroy(m);
-    return st;
-}
-
 sked_status sked_i_gaus_run_horizon(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
 {
     sked_status st = SKED_OK;
+    sked_i_relaxation *m = NULL;
     interval found = {0};
+    int64_t steps;
     SKED_NEW(found.start, run->problem->graph->n_ops);
-    SKED_TRY(run_model(run, set, &found, err));
+    SKED_TRY(settle(run, &found, &steps, err));
+    SKED_TRY(sked_i_relaxation_create(run->problem, found.ii, steps, &m, err));
+    if (m == NULL)
+        SKED_TRY(sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                             "the windows of starts at interval %lld and %lld steps prove that nothing fits",
+                             (long long)found.ii, (long long)steps));
+    const sked_schedule s = {.ops = run->problem->graph->n_ops, .ii = (double)found.ii, .start = found.start};
+    if (found.length > 0 && found.length <= steps)
+        SKED_TRY(sked_i_run_offer(run, &s, err));
+    if (!sked_i_run_over(run)) /* else the first schedule meets the bound, or the time is up */
+        SKED_TRY(sked_i_gaus_run_rounds(run, set, m, err));
 cleanup:
+    sked_i_relaxation_destroy(m);
     free(found.start);
     return st;
 }

@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum {
     at_leisure = 8,  /* times as many steps where the time is known that they may take */
@@ -28,27 +29,27 @@ sked_status sked_i_gaus_offer_best(sked_i_gaus_rounds *r, sked_error *err)
     return sked_i_run_offer(r->run, &s, err);
 }
 
-static void tell_effort(sked_i_run *run, const char *name, sked_i_gaus_effort *effort)
+static void tally_effort(sked_i_run *run, const char *name, sked_i_gaus_effort *effort)
 {
     if (effort->calls > 0)
         sked_i_run_tally(run, name, effort->calls, effort->seconds, effort->evaluations, 0);
     *effort = (sked_i_gaus_effort){0};
 }
 
-/* Tells the run what the workers did; of failed ones, too. */
+/* Tallies what the workers did, failed ones too. */
 static void collect_workers(sked_i_gaus_rounds *r)
 {
     for (int k = 0; k < r->threads; k++) {
         sked_i_gaus_worker *w = sked_i_gaus_worker_at(r, k);
         sked_i_run_evaluated(r->run, w->evaluations);
         w->evaluations = 0;
-        tell_effort(r->run, "descent", &w->descent);
-        tell_effort(r->run, "descent on the means", &w->means_alone);
+        tally_effort(r->run, "descent", &w->descent);
+        tally_effort(r->run, "descent on the means", &w->means_alone);
         if (w->steps > 0)
             sked_i_run_tally(r->run, "gradient step", w->steps, 0, 0, 0);
         w->steps = 0;
-        tell_effort(r->run, "polish", &w->polish);
-        tell_effort(r->run, "moves of regions", &w->regions);
+        tally_effort(r->run, "polish", &w->polish);
+        tally_effort(r->run, "moves of regions", &w->regions);
     }
 }
 
@@ -61,10 +62,10 @@ static const sked_i_gaus_item *best_item(sked_i_gaus_rounds *r)
         const sked_i_gaus_item *it = &r->items[k];
         if (!it->from_best)
             r->gradient = fmin(r->gradient, it->gradient);
-        if (!(it->best.value < least))
-            continue;
-        least = it->best.value;
-        found = it;
+        if (it->best.value < least) {
+            least = it->best.value;
+            found = it;
+        }
     }
     return found;
 }
@@ -117,8 +118,8 @@ static sked_status open_worker(sked_i_hand *hand, sked_error *err)
     const sked_i_gaus_rounds *r = hand->hands->owner;
     sked_i_gaus_worker *w = (sked_i_gaus_worker *)hand;
     sked_status st = SKED_OK;
-    SKED_NEW(w->mu, r->model->n);
-    SKED_NEW(w->means, r->model->n);
+    SKED_OWN(&w->arena, w->mu, r->model->n);
+    SKED_OWN(&w->arena, w->means, r->model->n);
     SKED_TRY(sked_i_gaus_legaliser_create(r->model, &w->legaliser, err));
 cleanup:
     return st;
@@ -128,8 +129,7 @@ static void close_worker(sked_i_hand *hand)
 {
     sked_i_gaus_worker *w = (sked_i_gaus_worker *)hand;
     sked_i_gaus_legaliser_destroy(w->legaliser);
-    free(w->mu);
-    free(w->means);
+    sked_i_arena_free(&w->arena);
     sked_i_value_curve_free(&w->curve);
 }
 
@@ -140,7 +140,7 @@ static sked_status open_rounds(sked_i_gaus_rounds *r, sked_error *err)
     r->gradient = INFINITY;
     SKED_TRY(sked_i_gaus_incumbent_create(r->model->n, &r->best, err));
     SKED_TRY(sked_i_hands_fill(&r->hands, r->threads, err));
-    SKED_NEW0(r->items, r->most);
+    SKED_OWN0(&r->arena, r->items, r->most);
     for (int k = 0; k < r->most; k++)
         SKED_TRY(sked_i_gaus_incumbent_create(r->model->n, &r->items[k].best, err));
 cleanup:
@@ -152,12 +152,11 @@ static void close_rounds(sked_i_gaus_rounds *r)
     sked_i_hands_close(&r->hands);
     for (int k = 0; r->items != NULL && k < r->most; k++)
         sked_i_gaus_incumbent_free(&r->items[k].best);
-    free(r->items);
-    free(r->near);
+    sked_i_arena_free(&r->arena);
     sked_i_gaus_incumbent_free(&r->best);
 }
 
-/* NULL: go on. Until there is a schedule, one round is run whatever the clock says. */
+/* NULL: continue. Until there is a schedule, one round is run whatever the clock says. */
 static const char *reason_to_stop(const sked_i_gaus_rounds *r, int stale)
 {
     const int64_t most = r->run->options->iterations;
@@ -199,16 +198,40 @@ cleanup:
     return st;
 }
 
+/*
+ * Lowers *count, the descents at a time, to what has room on the backend. Where not one has: DEVICE, or the
+ * CPU takes its place where the user left the choice to sked.
+ */
+static sked_status fit(const sked_i_run *run, const sked_i_gaus_settings *set, const sked_i_gaus_view *view,
+                       sked_i_gaus_tuning *tuning, int *count, sked_error *err)
+{
+    sked_error why = {0};
+    const char *name = run->options->backend;
+    const sked_i_gaus_descent_backend *descents = tuning->backend->gaus_descent;
+    const sked_status st = descents->room != NULL ? descents->room(view, *count, count, &why) : SKED_OK;
+    if (st != SKED_ERR_DEVICE || (name != NULL && strcmp(name, "auto") != 0))
+        return st == SKED_OK ? st : sked_i_fail(err, st, "%s", why.message);
+    tuning->iterations = set->steps;
+    tuning->every = set->every;
+    return sked_i_backend_find("cpu", &tuning->backend, err);
+}
+
 sked_status sked_i_gaus_run_rounds(sked_i_run *run, const sked_i_gaus_settings *set,
                                    const sked_i_relaxation *m, sked_error *err)
 {
     int threads = run->options->threads;
     sked_i_gaus_tuning tuning = set->tuning;
     const sked_i_gaus_view view = sked_i_gaus_view_of(m);
-    sked_status st = sked_i_gaus_fit(run, &view, &tuning, &threads, err);
+    sked_status st = fit(run, set, &view, &tuning, &threads, err);
     if (st != SKED_OK)
         return st;
-    sked_i_gaus_rounds r = {.run = run,
+    assert(threads >= 1 && threads <= run->options->threads);
+    sked_i_gaus_rounds r = {.hands = {.run = run,
+                                      .size = sizeof(sked_i_gaus_worker),
+                                      .open = open_worker,
+                                      .close = close_worker,
+                                      .owner = &r},
+                            .run = run,
                             .set = set,
                             .model = m,
                             .tuning = tuning,
@@ -216,11 +239,6 @@ sked_status sked_i_gaus_run_rounds(sked_i_run *run, const sked_i_gaus_settings *
                             .threads = threads,
                             .most = set->starts > 2 * threads ? set->starts : 2 * threads};
     const bool timed = run->limit.paced && isfinite(run->limit.deadline);
-    r.hands = (sked_i_hands){.run = run,
-                             .size = sizeof(sked_i_gaus_worker),
-                             .open = open_worker,
-                             .close = close_worker,
-                             .owner = &r};
     r.tuning.goal = sked_i_run_bound(run);
     if (sked_i_gaus_pushable(m) && set->polish && timed)
         r.more_patience = m->n / ops_a_round;

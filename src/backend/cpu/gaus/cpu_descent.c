@@ -1,17 +1,14 @@
 /* Descents of the time-step relaxation on the CPU: a run of steps is made within the call. */
 #include "backend/backend.h"
 #include "backend/cpu/gaus/terms.h"
-#include "backend/gaus_step.h"
 #include "base/explog.h"
-#include "base/memory.h"
 
-#include <assert.h>
 #include <string.h>
 
 struct sked_i_gaus_descent {
+    sked_i_arena arena;
     const sked_i_gaus_view *view;
-    const sked_i_gaus_bounds *bounds;
-    sked_i_gaus_evaluator *evaluator;
+    sked_i_gaus_evaluator evaluator;
     double *mu, *sigma, *dmu, *dsigma; /* [ops] */
     double *momentum, *variance;       /* [2 ops] of Adam: mu, then log sigma */
     sked_i_gaus_decay decay;
@@ -20,26 +17,16 @@ struct sked_i_gaus_descent {
     sked_i_gaus_value value; /* of the last evaluation */
 };
 
-static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked_error *err)
-{
-    (void)view;
-    (void)err;
-    *count = most;
-    return SKED_OK;
-}
-
 static void destroy(sked_i_gaus_descent *d)
 {
     if (d == NULL)
         return;
-    sked_i_gaus_cpu.destroy(d->evaluator);
-    void *const owned[] = {d->mu, d->sigma, d->dmu, d->dsigma, d->momentum, d->variance};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_gaus_evaluator_close(&d->evaluator);
+    sked_i_arena_free(&d->arena);
     free(d);
 }
 
-static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
+static sked_status create(const sked_i_gaus_view *view, const sked_i_limit *limit, int threads,
                           sked_i_gaus_descent **out, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -47,15 +34,14 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
     sked_i_gaus_descent *d = NULL;
     SKED_NEW0(d, 1);
     d->view = view;
-    d->bounds = bounds;
-    SKED_TRY(sked_i_gaus_cpu.create(view, threads, &d->evaluator, err));
-    d->evaluator->limit = bounds->limit;
-    SKED_NEW(d->mu, n);
-    SKED_NEW(d->sigma, n);
-    SKED_NEW(d->dmu, n);
-    SKED_NEW(d->dsigma, n);
-    SKED_NEW(d->momentum, 2 * n);
-    SKED_NEW(d->variance, 2 * n);
+    SKED_TRY(sked_i_gaus_evaluator_open(&d->evaluator, view, threads, err));
+    d->evaluator.limit = limit;
+    SKED_OWN(&d->arena, d->mu, n);
+    SKED_OWN(&d->arena, d->sigma, n);
+    SKED_OWN(&d->arena, d->dmu, n);
+    SKED_OWN(&d->arena, d->dsigma, n);
+    SKED_OWN(&d->arena, d->momentum, 2 * n);
+    SKED_OWN(&d->arena, d->variance, 2 * n);
     *out = d;
     return SKED_OK;
 cleanup:
@@ -79,6 +65,7 @@ static sked_status aim(sked_i_gaus_descent *d, const sked_i_gaus_terms *terms, c
                        sked_error *err)
 {
     (void)err;
+    assert(terms->weight != NULL && terms->capacity != NULL && terms->tau != NULL);
     d->terms = *terms;
     memcpy(d->before, violation, sizeof d->before);
     return SKED_OK;
@@ -86,32 +73,29 @@ static sked_status aim(sked_i_gaus_descent *d, const sked_i_gaus_terms *terms, c
 
 static sked_status evaluate_here(sked_i_gaus_descent *d, sked_error *err)
 {
-    const sked_i_gaus_value *v = &d->value;
-    const double *multiplier = d->terms.multiplier;
     const sked_status st =
-        sked_i_gaus_cpu.evaluate(d->evaluator, &d->terms, d->mu, d->sigma, d->dmu, d->dsigma, &d->value, err);
-    if (st != SKED_OK || isfinite(v->total))
-        return st;
-    return sked_i_fail(err, SKED_ERR_BUG,
-                       "the differentiable scheduler met a number that is not finite: total %g, peak %g, "
-                       "communication %g, violations %g %g %g %g, multipliers %g %g %g %g",
-                       v->total, v->peak, v->communication, v->violation[0], v->violation[1], v->violation[2],
-                       v->violation[3], multiplier[0], multiplier[1], multiplier[2], multiplier[3]);
+        sked_i_gaus_evaluate(&d->evaluator, &d->terms, d->mu, d->sigma, d->dmu, d->dsigma, &d->value, err);
+    return st == SKED_OK ? sked_i_gaus_check_value(&d->value, d->terms.multiplier, "", err) : st;
 }
 
-static sked_status evaluate(sked_i_gaus_descent *d, double *dmu, sked_i_gaus_value *value, sked_error *err)
+static sked_status evaluate(sked_i_gaus_descent *d, double *dmu, double *dsigma, sked_i_gaus_value *value,
+                            sked_error *err)
 {
+    const size_t bytes = (size_t)d->view->ops * sizeof *dmu;
     const sked_status st = evaluate_here(d, err);
-    if (st == SKED_OK) {
-        memcpy(dmu, d->dmu, (size_t)d->view->ops * sizeof *dmu);
-        *value = d->value;
-    }
-    return st;
+    if (st != SKED_OK)
+        return st;
+    memcpy(dmu, d->dmu, bytes);
+    if (dsigma != NULL)
+        memcpy(dsigma, d->dsigma, bytes);
+    *value = d->value;
+    return SKED_OK;
 }
 
 static void move(sked_i_gaus_descent *d, const sked_i_gaus_step *s, int32_t i)
 {
-    const double lo = d->bounds->lo[i], hi = d->bounds->hi[i];
+    const double lo = d->view->lo[i], hi = d->view->hi[i];
+    assert(lo <= hi && d->sigma[i] > 0);
     if (hi == lo)
         return;
     const double rate = s->rate * sked_i_gaus_pace(hi - lo);
@@ -127,6 +111,7 @@ static void move(sked_i_gaus_descent *d, const sked_i_gaus_step *s, int32_t i)
 
 static sked_status step(sked_i_gaus_descent *d, const sked_i_gaus_step *s, sked_error *err)
 {
+    assert(s->tau != NULL && s->rate > 0);
     d->terms.tau = s->tau;
     const sked_status st = evaluate_here(d, err);
     if (st != SKED_OK)
@@ -137,8 +122,8 @@ static sked_status step(sked_i_gaus_descent *d, const sked_i_gaus_step *s, sked_
             return sked_i_fail(err, SKED_ERR_BUG,
                                "the differentiable scheduler's gradient is not finite at op %d: mu %g (%g), "
                                "sigma %g (%g), window %d..%d",
-                               (int)i, d->mu[i], d->dmu[i], d->sigma[i], d->dsigma[i], (int)d->bounds->lo[i],
-                               (int)d->bounds->hi[i]);
+                               (int)i, d->mu[i], d->dmu[i], d->sigma[i], d->dsigma[i], (int)d->view->lo[i],
+                               (int)d->view->hi[i]);
         move(d, s, i);
     }
     sked_i_gaus_raise_multipliers(&d->value, &s->raise, d->before, d->terms.multiplier, d->terms.penalty);
@@ -165,8 +150,7 @@ static sked_status wait(sked_i_gaus_descent *d, double *mu, double *sigma, sked_
     return SKED_OK;
 }
 
-const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu = {.room = room,
-                                                             .create = create,
+const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu = {.create = create,
                                                              .destroy = destroy,
                                                              .place = place,
                                                              .aim = aim,

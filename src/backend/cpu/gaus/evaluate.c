@@ -4,7 +4,7 @@
  * threads gives the same bits.
  */
 #include "backend/cpu/gaus/terms.h"
-#include "base/memory.h"
+#include "base/explog.h"
 #include "base/thread.h"
 
 #include <string.h>
@@ -13,88 +13,50 @@ static const double widest = 0x1p28; /* cells of all windows together */
 
 /* ------------------------------------------------------------------ creating */
 
-static void destroy(sked_i_gaus_evaluator *s)
-{
-    if (s == NULL)
-        return;
-    for (int t = 0; s->part != NULL && t < s->threads; t++) {
-        sked_i_gaus_part *part = &s->part[t];
-        void *const owned[] = {part->change, part->dmu, part->dsigma, part->factor};
-        for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-            free(owned[k]);
-    }
-    free(s->part);
-    free(s->low);
-    free(s->first);
-    free(s->cdf);
-    free(s->slope);
-    free(s->profile);
-    free(s->adjoint);
-    free(s);
-}
-
-/* How far unfolded time reaches: past the last start plus what lives on after it. */
-static void measure(sked_i_gaus_evaluator *s, int64_t *degree)
-{
-    const sked_i_gaus_view *v = s->view;
-    int64_t longest = 0;
-    *degree = 0;
-    for (int32_t i = 0; i < v->ops; i++) {
-        const int64_t out = v->succ_ptr[i + 1] - v->succ_ptr[i];
-        *degree = out > *degree ? out : *degree;
-        longest = v->duration[i] > longest ? v->duration[i] : longest;
-    }
-    for (int64_t e = 0; e < v->succ_ptr[v->ops]; e++)
-        if (v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED && v->shift[e] > longest)
-            longest = v->shift[e];
-    s->cells = v->period > 0 ? v->period : v->steps + 1;
-    s->lead = v->period > 0 ? v->period * (1 + 64 / v->period) : 0;
-    assert(s->cells > 0 && (v->period == 0 || s->lead % v->period == 0)); /* folding begins at cell 0 */
-    s->length = v->period > 0 ? (int32_t)(s->lead * 2 + v->steps + longest + 1) : v->steps + 1;
-}
-
-static sked_status create_parts(sked_i_gaus_evaluator *s, int64_t degree, sked_error *err)
+static sked_status create_parts(sked_i_gaus_evaluator *s, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t rows = s->view->profiles + 1, n = s->view->ops;
-    SKED_NEW0(s->part, s->threads);
+    const sked_i_gaus_view *v = s->view;
+    const int64_t rows = v->profiles + 1, n = v->ops;
+    int64_t degree = 0;
+    for (int32_t i = 0; i < n; i++)
+        degree = v->succ_ptr[i + 1] - v->succ_ptr[i] > degree ? v->succ_ptr[i + 1] - v->succ_ptr[i] : degree;
+    SKED_OWN0(&s->arena, s->part, s->threads);
     for (int t = 0; t < s->threads; t++) {
         sked_i_gaus_part *part = &s->part[t];
         part->begin = (int32_t)(n * t / s->threads);
         part->end = (int32_t)(n * (t + 1) / s->threads);
-        SKED_NEW(part->change, rows * s->length);
-        SKED_NEW(part->dmu, n);
-        SKED_NEW(part->dsigma, n);
-        SKED_NEW(part->factor, degree + 1);
+        SKED_OWN(&s->arena, part->change, rows * s->length);
+        SKED_OWN(&s->arena, part->dmu, n);
+        SKED_OWN(&s->arena, part->dsigma, n);
+        SKED_OWN(&s->arena, part->factor, degree + 1);
     }
 cleanup:
     return st;
 }
 
-static sked_status create(const sked_i_gaus_view *view, int threads, sked_i_gaus_evaluator **out,
-                          sked_error *err)
+sked_status sked_i_gaus_evaluator_open(sked_i_gaus_evaluator *s, const sked_i_gaus_view *view, int threads,
+                                       sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t rows = view->profiles + 1;
-    int64_t degree;
-    sked_i_gaus_evaluator *s = sked_i_alloc_zero(1, sizeof *s);
-    if (s == NULL)
-        return sked_i_no_memory(err);
     assert(threads >= 1 && view->steps >= 0 && view->period >= 0);
-    s->view = view;
-    s->threads = threads;
-    measure(s, &degree);
+    *s = (sked_i_gaus_evaluator){.view = view, .threads = threads};
+    sked_i_gaus_measure(view, &s->cells, &s->lead, &s->length);
+    assert(s->cells > 0 && (view->period == 0 || s->lead % view->period == 0));
     sked_i_normal_init(&s->normal);
-    SKED_NEW(s->low, view->ops);
-    SKED_NEW(s->first, (int64_t)view->ops + 1);
-    SKED_NEW(s->profile, rows * s->cells);
-    SKED_NEW(s->adjoint, rows * s->cells);
-    SKED_TRY(create_parts(s, degree, err));
-    *out = s;
-    return SKED_OK;
+    SKED_OWN(&s->arena, s->low, view->ops);
+    SKED_OWN(&s->arena, s->first, (int64_t)view->ops + 1);
+    SKED_OWN(&s->arena, s->profile, rows * s->cells);
+    SKED_OWN(&s->arena, s->adjoint, rows * s->cells);
+    SKED_TRY(create_parts(s, err));
 cleanup:
-    destroy(s);
     return st;
+}
+
+void sked_i_gaus_evaluator_close(sked_i_gaus_evaluator *s)
+{
+    sked_i_arena_free(&s->arena);
 }
 
 /* ------------------------------------------------------------------ windows */
@@ -115,13 +77,13 @@ static sked_status lay_windows(sked_i_gaus_evaluator *s, sked_error *err)
         s->first[i + 1] = s->first[i] + (high >= low ? (int64_t)(high - low) + 1 : 0);
     }
     int64_t other = s->cap;
-    if (!SKED_GROW(s->cdf, s->cap, s->first[s->view->ops]) ||
-        !SKED_GROW(s->slope, other, s->first[s->view->ops]))
+    if (!SKED_OWN_GROW(&s->arena, s->cdf, s->cap, s->first[s->view->ops]) ||
+        !SKED_OWN_GROW(&s->arena, s->slope, other, s->first[s->view->ops]))
         return sked_i_no_memory(err);
     return SKED_OK;
 }
 
-/* Asked before every op: some milliseconds of them pass between two looks at the limit. */
+/* Called before every op: some milliseconds of them pass between two looks at the limit. */
 static bool is_cut(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
 {
     enum { between = 1024 };
@@ -130,7 +92,7 @@ static bool is_cut(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32
     return part->cut;
 }
 
-/* Runs a pass over the ops in all threads. STOPPED, without a message: the limit was heard. */
+/* Runs a pass over the ops in all threads. STOPPED, without a message: the limit is reached. */
 static sked_status pass_ops(sked_i_gaus_evaluator *s, void (*pass)(void *data, int index), sked_error *err)
 {
     for (int t = 0; t < s->threads; t++)
@@ -142,48 +104,42 @@ static sked_status pass_ops(sked_i_gaus_evaluator *s, void (*pass)(void *data, i
     return st;
 }
 
+/* F and slope of op i into its cells. */
+static void fill_window(sked_i_gaus_evaluator *s, int32_t i)
+{
+    const int64_t first = s->first[i], len = s->first[i + 1] - first;
+    const double inverse = 1 / s->sigma[i], z0 = (s->low[i] + 0.5 - s->mu[i]) * inverse;
+    sked_i_normal_row(&s->normal, z0, inverse, len, s->cdf + first, s->slope + first);
+    for (int64_t k = 0; k < len; k++)
+        s->slope[first + k] *= inverse;
+}
+
 static void fill_windows(void *data, int index)
 {
     sked_i_gaus_evaluator *s = data;
     sked_i_gaus_part *part = &s->part[index];
     for (int32_t i = part->begin; i < part->end && !is_cut(s, part, i); i++)
-        sked_i_gaus_window_fill(s, i);
+        fill_window(s, i);
 }
 
 /* ------------------------------------------------------------------ forward */
-
-static bool matters(const sked_i_gaus_evaluator *s, int family)
-{
-    return s->terms->multiplier[family] != 0 || s->terms->penalty[family] != 0;
-}
-
-static bool edges_matter(const sked_i_gaus_evaluator *s)
-{
-    return matters(s, SKED_I_GAUS_DEPENDENCY) || matters(s, SKED_I_GAUS_RECURRENCE);
-}
-
-static bool memory_matters(const sked_i_gaus_evaluator *s)
-{
-    const int32_t memory = s->view->profiles;
-    return s->view->memory != NULL && (s->terms->weight[memory] != 0 || isfinite(s->terms->capacity[memory]));
-}
 
 static void forward(void *data, int index)
 {
     sked_i_gaus_evaluator *s = data;
     sked_i_gaus_part *part = &s->part[index];
     const size_t rows = (size_t)s->view->profiles + 1;
-    const bool edges = edges_matter(s), memory = memory_matters(s), latency = matters(s, SKED_I_GAUS_LATENCY);
+    const unsigned what = s->what;
     memset(part->change, 0, rows * (size_t)s->length * sizeof *part->change);
     memset(part->violation, 0, sizeof part->violation);
     part->communication = 0;
     for (int32_t i = part->begin; i < part->end && !is_cut(s, part, i); i++) {
         sked_i_gaus_resource(s, part, i);
-        if (memory)
+        if (what & SKED_I_GAUS_WITH_MEMORY)
             sked_i_gaus_memory(s, part, i);
-        if (edges)
+        if (what & SKED_I_GAUS_WITH_EDGES)
             sked_i_gaus_dependency(s, part, i);
-        if (latency)
+        if (what & SKED_I_GAUS_WITH_LATENCY)
             sked_i_gaus_latency(s, part, i);
         sked_i_gaus_communication(s, part, i);
     }
@@ -206,17 +162,38 @@ static void integrate(sked_i_gaus_evaluator *s)
 
 /* ------------------------------------------------------------------ value, and prices of cells */
 
-/* Adds what the violations cost to value->total; coefficient gets dL/dV of every family. */
-static void add_violations(const double *multiplier, const double *penalty, sked_i_gaus_value *value,
-                           double *coefficient)
+/* exp(x) for x <= 0, 0 where it cannot matter. */
+static double falling(double x)
 {
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        const double v = value->violation[f];
-        value->total += multiplier[f] * v + 0.5 * penalty[f] * v * v;
-        coefficient[f] = multiplier[f] + penalty[f] * v;
-    }
+    return x > -700 ? sked_i_exp(x) : 0;
 }
 
+/* tau * log sum exp(E / tau) of a profile; price: weight * softmax. */
+static double take_peak(const double *profile, int32_t cells, double tau, double weight, double *price)
+{
+    double most = profile[0], sum = 0;
+    assert(tau > 0 && cells > 0);
+    for (int32_t d = 1; d < cells; d++)
+        most = profile[d] > most ? profile[d] : most;
+    for (int32_t d = 0; d < cells; d++)
+        sum += falling((profile[d] - most) / tau);
+    const double peak = most + tau * sked_i_log(sum);
+    for (int32_t d = 0; d < cells; d++)
+        price[d] = weight * falling((profile[d] - peak) / tau);
+    return peak;
+}
+
+/* Sum over cells of (E - capacity)^2 / 2 where above. */
+static double overuse(const double *profile, int32_t cells, double capacity)
+{
+    double sum = 0;
+    for (int32_t d = 0; d < cells; d++)
+        if (profile[d] > capacity)
+            sum += 0.5 * (profile[d] - capacity) * (profile[d] - capacity);
+    return sum;
+}
+
+/* The value, and in s->adjoint what it costs to raise a cell of a peak. */
 static void sum_value(sked_i_gaus_evaluator *s, sked_i_gaus_value *value)
 {
     const sked_i_gaus_terms *t = s->terms;
@@ -228,28 +205,28 @@ static void sum_value(sked_i_gaus_evaluator *s, sked_i_gaus_value *value)
     }
     for (int32_t p = 0; p <= s->view->profiles; p++) {
         const double *row = s->profile + (int64_t)p * s->cells;
-        if (t->weight[p] != 0)
-            value->peak += t->weight[p] * sked_i_gaus_peak(row, s->cells, t->tau[p]);
-        if (isfinite(t->capacity[p]))
-            value->violation[SKED_I_GAUS_CAPACITY] += sked_i_gaus_overuse(row, s->cells, t->capacity[p]);
-    }
-    value->total = value->peak + t->alpha * value->communication;
-    add_violations(t->multiplier, t->penalty, value, s->coefficient);
-}
-
-static void price_cells(sked_i_gaus_evaluator *s)
-{
-    const sked_i_gaus_terms *t = s->terms;
-    s->least_price = 1e-12 * t->weight[s->view->profiles];
-    memset(s->adjoint, 0, (size_t)(s->view->profiles + 1) * (size_t)s->cells * sizeof *s->adjoint);
-    for (int32_t p = 0; p <= s->view->profiles; p++) {
-        const double *row = s->profile + (int64_t)p * s->cells;
         double *price = s->adjoint + (int64_t)p * s->cells;
         if (t->weight[p] != 0)
-            sked_i_gaus_peak_back(row, s->cells, t->tau[p], t->weight[p], price);
+            value->peak += t->weight[p] * take_peak(row, s->cells, t->tau[p], t->weight[p], price);
+        else
+            memset(price, 0, (size_t)s->cells * sizeof *price);
         if (isfinite(t->capacity[p]))
-            sked_i_gaus_overuse_back(row, s->cells, t->capacity[p], s->coefficient[SKED_I_GAUS_CAPACITY],
-                                     price);
+            value->violation[SKED_I_GAUS_CAPACITY] += overuse(row, s->cells, t->capacity[p]);
+    }
+    value->total = value->peak + t->alpha * value->communication;
+    sked_i_gaus_add_violations(t->multiplier, t->penalty, value, s->coefficient);
+}
+
+/* Cells beyond a capacity cost more. */
+static void price_overuse(sked_i_gaus_evaluator *s)
+{
+    const double weight = s->coefficient[SKED_I_GAUS_CAPACITY];
+    s->least_price = 1e-12 * s->terms->weight[s->view->profiles];
+    for (int32_t p = 0; p <= s->view->profiles; p++) {
+        const double *row = s->profile + (int64_t)p * s->cells, capacity = s->terms->capacity[p];
+        for (int32_t d = 0; isfinite(capacity) && d < s->cells; d++)
+            if (row[d] > capacity)
+                s->adjoint[(int64_t)p * s->cells + d] += weight * (row[d] - capacity);
     }
 }
 
@@ -259,16 +236,16 @@ static void backward(void *data, int index)
 {
     sked_i_gaus_evaluator *s = data;
     sked_i_gaus_part *part = &s->part[index];
-    const bool edges = edges_matter(s), memory = memory_matters(s), latency = matters(s, SKED_I_GAUS_LATENCY);
+    const unsigned what = s->what;
     memset(part->dmu, 0, (size_t)s->view->ops * sizeof *part->dmu);
     memset(part->dsigma, 0, (size_t)s->view->ops * sizeof *part->dsigma);
     for (int32_t i = part->begin; i < part->end && !is_cut(s, part, i); i++) {
         sked_i_gaus_resource_back(s, part, i);
-        if (memory)
+        if (what & SKED_I_GAUS_WITH_MEMORY)
             sked_i_gaus_memory_back(s, part, i);
-        if (edges)
+        if (what & SKED_I_GAUS_WITH_EDGES)
             sked_i_gaus_dependency_back(s, part, i);
-        if (latency)
+        if (what & SKED_I_GAUS_WITH_LATENCY)
             sked_i_gaus_latency_back(s, part, i);
         if (s->terms->alpha != 0)
             sked_i_gaus_communication_back(s, part, i);
@@ -288,29 +265,24 @@ static void sum_gradient(const sked_i_gaus_evaluator *s, double *dmu, double *ds
     }
 }
 
-static sked_status evaluate(sked_i_gaus_evaluator *s, const sked_i_gaus_terms *terms, const double *mu,
-                            const double *sigma, double *dmu, double *dsigma, sked_i_gaus_value *value,
-                            sked_error *err)
+sked_status sked_i_gaus_evaluate(sked_i_gaus_evaluator *s, const sked_i_gaus_terms *terms, const double *mu,
+                                 const double *sigma, double *dmu, double *dsigma, sked_i_gaus_value *value,
+                                 sked_error *err)
 {
     sked_status st = SKED_OK;
     s->terms = terms;
     s->mu = mu;
     s->sigma = sigma;
+    assert(terms->weight != NULL && terms->capacity != NULL && terms->tau != NULL);
+    s->what = sked_i_gaus_what_matters(s->view, terms);
     SKED_TRY(lay_windows(s, err));
     SKED_TRY(pass_ops(s, fill_windows, err));
     SKED_TRY(pass_ops(s, forward, err));
     integrate(s);
     sum_value(s, value);
-    price_cells(s);
+    price_overuse(s);
     SKED_TRY(pass_ops(s, backward, err));
     sum_gradient(s, dmu, dsigma);
 cleanup:
     return st;
 }
-
-static const double *profile_of(const sked_i_gaus_evaluator *s, int32_t profile)
-{
-    return s->profile + (int64_t)profile * s->cells;
-}
-
-const sked_i_gaus_backend sked_i_gaus_cpu = {create, destroy, evaluate, profile_of};

@@ -11,13 +11,9 @@ typedef struct stretch {
     int32_t active;    /* factors that move in between */
 } stretch;
 
-static bool uses(const sked_i_gaus_view *v, int64_t e)
-{
-    return v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
-}
-
 static void widen(const sked_i_gaus_evaluator *s, int32_t op, int32_t shift, stretch *g)
 {
+    assert(shift >= 0);
     const int32_t low = s->low[op] + shift, high = low + (int32_t)(s->first[op + 1] - s->first[op]);
     g->low = low > g->low ? low : g->low;
     g->high = high > g->high ? high : g->high;
@@ -38,7 +34,7 @@ static void activate(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int
                                                      .z0 = sked_i_gaus_window_z(&w, w.low)};
 }
 
-/* false: nobody uses the value, it is never alive. */
+/* false: the value has no consumer, it is never alive. */
 static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i, stretch *g)
 {
     const sked_i_gaus_view *v = s->view;
@@ -46,7 +42,7 @@ static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part,
     *g = (stretch){INT32_MIN, INT32_MIN, 0};
     widen(s, i, 0, g);
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
-        if (uses(v, e)) {
+        if (sked_i_gaus_counts(v, e)) {
             widen(s, v->edge_to[e], v->shift[e], g);
             any = true;
         }
@@ -54,7 +50,7 @@ static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part,
         return false;
     activate(s, part, i, 0, g);
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
-        if (uses(v, e))
+        if (sked_i_gaus_counts(v, e))
             activate(s, part, v->edge_to[e], v->shift[e], g);
     assert(g->active <= v->succ_ptr[i + 1] - v->succ_ptr[i] + 1 && g->low <= g->high);
     return true;
@@ -101,6 +97,7 @@ void sked_i_gaus_memory(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, 
 static void gather(sked_i_gaus_factor *f, int32_t active, int32_t d, double priced)
 {
     double product = priced;
+    assert(priced > 0 && active > 0);
     for (int32_t k = 0; k < active; k++) {
         f[k].before = product;
         f[k].now = value_of(&f[k], d);

@@ -3,6 +3,8 @@
 #include "base/explog.h"
 #include "base/rng.h"
 
+#include <assert.h>
+
 /* Phi(z0 + h) - Phi(z0) over phi(z0): Taylor series with Hermite polynomials, to the last bit. */
 static double step(double z0, double h)
 {
@@ -50,6 +52,7 @@ void sked_i_normal_row(const sked_i_normal *t, double first, double step, int64_
             place[j] = (int32_t)(z * SKED_I_NORMAL_PER_UNIT + (SKED_I_NORMAL_HALF + 0.5));
             node[j] = (double)(place[j] - SKED_I_NORMAL_HALF) * (1.0 / SKED_I_NORMAL_PER_UNIT);
             h[j] = z - node[j];
+            assert(place[j] >= 0 && place[j] <= 2 * SKED_I_NORMAL_HALF);
         }
         for (int j = 0; j < m; j++) {
             c0[j] = t->node[place[j]].cdf;

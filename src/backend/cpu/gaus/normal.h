@@ -46,8 +46,19 @@ SKED_I_NORMAL_ANYWHERE static inline double sked_i_normal_at(const sked_i_normal
     return sked_i_normal_near(z0, z - z0, t->node[k].cdf, t->node[k].pdf, pdf);
 }
 
+/* E[max(0, Y)], Y ~ N(m, s^2), s > 0; *dm, *ds: its derivatives. */
+SKED_I_NORMAL_ANYWHERE static inline double sked_i_normal_excess(const sked_i_normal *t, double m, double s,
+                                                                 double *dm, double *ds)
+{
+    double pdf;
+    const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
+    *dm = cdf;
+    *ds = pdf;
+    return s * (pdf + z * cdf);
+}
+
 /*
- * The same at first, first + step, ..., all within 8.5: the same bits as one by one, in vector instructions
+ * The values at first, first + step, ..., all within 8.5: the same bits as one by one, in vector instructions
  * (measured in docs/performance.md).
  */
 void sked_i_normal_row(const sked_i_normal *t, double first, double step, int64_t count, double *cdf,

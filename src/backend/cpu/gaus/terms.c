@@ -1,25 +1,15 @@
 /* The short terms: a function forward, expectation or value, and one back for the gradient each (terms.h). */
 #include "backend/cpu/gaus/terms.h"
-#include "base/explog.h"
-
-/* ------------------------------------------------------------------ distributions of starts */
-
-void sked_i_gaus_window_fill(sked_i_gaus_evaluator *s, int32_t i)
-{
-    const int64_t first = s->first[i], len = s->first[i + 1] - first;
-    const double inverse = 1 / s->sigma[i], z0 = (s->low[i] + 0.5 - s->mu[i]) * inverse;
-    sked_i_normal_row(&s->normal, z0, inverse, len, s->cdf + first, s->slope + first);
-    for (int64_t k = 0; k < len; k++)
-        s->slope[first + k] *= inverse;
-}
 
 /* ------------------------------------------------------------------ loads */
 
-/* The chance that the op starts at d goes into two changes, so that long ops cost no more than short ones. */
+/* The chance that the op starts at d is added to two changes, so that long ops cost no more than short ones.
+ */
 void sked_i_gaus_resource(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
 {
     const sked_i_gaus_view *v = s->view;
     const sked_i_gaus_window w = sked_i_gaus_window_of(s, i);
+    assert(i >= part->begin && i < part->end && w.len >= 0);
     for (int64_t u = v->use_ptr[i]; u < v->use_ptr[i + 1]; u++) {
         double *row = part->change + (int64_t)v->use_profile[u] * s->length;
         double before = 0;
@@ -61,7 +51,7 @@ void sked_i_gaus_communication(const sked_i_gaus_evaluator *s, sked_i_gaus_part 
 {
     const sked_i_gaus_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
-        if (v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED)
+        if (sked_i_gaus_counts(v, e))
             part->communication += v->edge_bytes[e] * (s->mu[v->edge_to[e]] - s->mu[i] + v->shift[e]);
 }
 
@@ -69,7 +59,7 @@ void sked_i_gaus_communication_back(const sked_i_gaus_evaluator *s, sked_i_gaus_
 {
     const sked_i_gaus_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++) {
-        if (v->edge_kind[e] == SKED_I_GAUS_EDGE_IGNORED)
+        if (!sked_i_gaus_counts(v, e))
             continue;
         const double slope = s->terms->alpha * v->edge_bytes[e];
         part->dmu[v->edge_to[e]] += slope;
@@ -78,17 +68,6 @@ void sked_i_gaus_communication_back(const sked_i_gaus_evaluator *s, sked_i_gaus_
 }
 
 /* ------------------------------------------------------------------ edges and the horizon */
-
-/* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
-static double excess(const sked_i_normal *t, double m, double s, double *dm, double *ds)
-{
-    double pdf;
-    assert(s > 0);
-    const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
-    *dm = cdf;
-    *ds = pdf;
-    return s * (pdf + z * cdf);
-}
 
 /*
  * Edges: by how much the difference of two starts is expected to fall short of the gap. After rounding an
@@ -99,17 +78,14 @@ static double shortfall(const sked_i_gaus_evaluator *s, int32_t from, int64_t e,
 {
     const int32_t to = s->view->edge_to[e];
     *deviation = sqrt(s->sigma[from] * s->sigma[from] + s->sigma[to] * s->sigma[to]);
-    return excess(&s->normal, s->view->gap[e] - 0.5 + s->mu[from] - s->mu[to], *deviation, dm, ds);
+    assert(*deviation > 0);
+    return sked_i_normal_excess(&s->normal, s->view->gap[e] - 0.5 + s->mu[from] - s->mu[to], *deviation, dm,
+                                ds);
 }
 
 static bool binds(const sked_i_gaus_view *v, int32_t i, int64_t e)
 {
-    return v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED && v->edge_to[e] != i;
-}
-
-static int family_of(const sked_i_gaus_view *v, int64_t e)
-{
-    return v->edge_kind[e] == SKED_I_GAUS_EDGE_CARRIED ? SKED_I_GAUS_RECURRENCE : SKED_I_GAUS_DEPENDENCY;
+    return sked_i_gaus_counts(v, e) && v->edge_to[e] != i;
 }
 
 void sked_i_gaus_dependency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
@@ -118,7 +94,7 @@ void sked_i_gaus_dependency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *pa
     double dm, ds, deviation;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
         if (binds(v, i, e))
-            part->violation[family_of(v, e)] += shortfall(s, i, e, &dm, &ds, &deviation);
+            part->violation[sked_i_gaus_family(v->edge_kind[e])] += shortfall(s, i, e, &dm, &ds, &deviation);
 }
 
 void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
@@ -129,7 +105,7 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_par
         double dm, ds, deviation;
         if (!binds(v, i, e))
             continue;
-        const double weight = s->coefficient[family_of(v, e)];
+        const double weight = s->coefficient[sked_i_gaus_family(v->edge_kind[e])];
         shortfall(s, i, e, &dm, &ds, &deviation);
         part->dmu[i] += weight * dm;
         part->dmu[to] -= weight * dm;
@@ -140,13 +116,13 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_par
 
 /*
  * Expected time by which ops end after the last step: E[max(0, X_i + duration - end)]. Steps are whole, so
- * the end lies half a step later (continuity correction).
+ * the end lies half a step later (continuity correction). *dm, *ds: the derivatives by mean and sigma.
  */
-/* *dm, *ds: the derivatives by mean and sigma. */
 static double late(const sked_i_gaus_evaluator *s, int32_t i, double *dm, double *ds)
 {
     const double over = s->mu[i] + s->view->duration[i] - s->view->steps - 0.5;
-    return excess(&s->normal, over, s->sigma[i], dm, ds);
+    assert(s->sigma[i] > 0);
+    return sked_i_normal_excess(&s->normal, over, s->sigma[i], dm, ds);
 }
 
 void sked_i_gaus_latency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
@@ -162,54 +138,4 @@ void sked_i_gaus_latency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *
     late(s, i, &dm, &ds);
     part->dmu[i] += weight * dm;
     part->dsigma[i] += weight * ds;
-}
-
-/* ------------------------------------------------------------------ profiles: smoothed peak, overuse */
-
-static double largest(const double *profile, int32_t cells)
-{
-    double most = profile[0];
-    for (int32_t d = 1; d < cells; d++)
-        most = profile[d] > most ? profile[d] : most;
-    return most;
-}
-
-/* exp(x) for x <= 0, 0 where it cannot matter. */
-static double falling(double x)
-{
-    return x > -700 ? sked_i_exp(x) : 0;
-}
-
-double sked_i_gaus_peak(const double *profile, int32_t cells, double tau)
-{
-    const double most = largest(profile, cells);
-    assert(tau > 0);
-    double sum = 0;
-    for (int32_t d = 0; d < cells; d++)
-        sum += falling((profile[d] - most) / tau);
-    return most + tau * sked_i_log(sum);
-}
-
-void sked_i_gaus_peak_back(const double *profile, int32_t cells, double tau, double weight, double *adjoint)
-{
-    const double peak = sked_i_gaus_peak(profile, cells, tau);
-    for (int32_t d = 0; d < cells; d++)
-        adjoint[d] += weight * falling((profile[d] - peak) / tau);
-}
-
-double sked_i_gaus_overuse(const double *profile, int32_t cells, double capacity)
-{
-    double sum = 0;
-    for (int32_t d = 0; d < cells; d++)
-        if (profile[d] > capacity)
-            sum += 0.5 * (profile[d] - capacity) * (profile[d] - capacity);
-    return sum;
-}
-
-void sked_i_gaus_overuse_back(const double *profile, int32_t cells, double capacity, double weight,
-                              double *adjoint)
-{
-    for (int32_t d = 0; d < cells; d++)
-        if (profile[d] > capacity)
-            adjoint[d] += weight * (profile[d] - capacity);
 }

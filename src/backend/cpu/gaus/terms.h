@@ -6,10 +6,10 @@
 #ifndef SKED_BACKEND_CPU_GAUS_TERMS_H
 #define SKED_BACKEND_CPU_GAUS_TERMS_H
 #include "backend/cpu/gaus/normal.h"
-#include "backend/gaussian.h"
+#include "backend/gaus_step.h"
+#include "base/arena.h"
 
 #include <assert.h>
-#include <math.h>
 
 /* One start distribution on the grid. slope is -dF/dmu = phi(z) / sigma; -dF/dsigma = z * slope. */
 typedef struct sked_i_gaus_window {
@@ -34,17 +34,17 @@ typedef struct sked_i_gaus_part {
     double *dmu, *dsigma; /* [ops] */
     double communication, violation[SKED_I_GAUS_FAMILIES];
     sked_i_gaus_factor *factor; /* [largest out-degree + 1] */
-    bool cut;                   /* the limit was heard before its last op */
+    bool cut;                   /* the limit was reached before its last op */
 } sked_i_gaus_part;
 
-struct sked_i_gaus_evaluator {
+typedef struct sked_i_gaus_evaluator {
+    sked_i_arena arena;
     const sked_i_gaus_view *view;
     const sked_i_limit *limit; /* ends an evaluation; NULL: none */
     int threads;
-    int32_t lead, length; /* unfolded time is -lead .. length - lead - 1; lead is 0 without a period */
-    int32_t cells;
-    int32_t *low;   /* [ops] */
-    int64_t *first; /* [ops + 1] into cdf and slope */
+    int32_t cells, lead, length; /* sked_i_gaus_measure */
+    int32_t *low;                /* [ops] */
+    int64_t *first;              /* [ops + 1] into cdf and slope */
     double *cdf, *slope;
     int64_t cap;
     double *profile, *adjoint; /* [(profiles + 1) * cells] */
@@ -53,9 +53,22 @@ struct sked_i_gaus_evaluator {
     /* of the evaluation in progress: */
     const sked_i_gaus_terms *terms;
     const double *mu, *sigma;
+    unsigned what;                            /* SKED_I_GAUS_WITH_* */
     double least_price;                       /* cells priced below this do not move anything */
     double coefficient[SKED_I_GAUS_FAMILIES]; /* multiplier + penalty * V */
-};
+} sked_i_gaus_evaluator;
+
+/* threads >= 1; the view outlives the evaluator. Close it after a failure, too. */
+SKED_MUST_CHECK sked_status sked_i_gaus_evaluator_open(sked_i_gaus_evaluator *s, const sked_i_gaus_view *view,
+                                                       int threads, sked_error *err);
+void sked_i_gaus_evaluator_close(sked_i_gaus_evaluator *s);
+/*
+ * Value and gradient (dmu, dsigma: [ops], overwritten) at mu, sigma: [ops]. The profiles stay in s->profile.
+ * STOPPED, without a message: the limit is reached.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_evaluate(sked_i_gaus_evaluator *s, const sked_i_gaus_terms *terms,
+                                                 const double *mu, const double *sigma, double *dmu,
+                                                 double *dsigma, sked_i_gaus_value *value, sked_error *err);
 
 static inline sked_i_gaus_window sked_i_gaus_window_of(const sked_i_gaus_evaluator *s, int32_t i)
 {
@@ -86,8 +99,6 @@ static inline double sked_i_gaus_price(const sked_i_gaus_evaluator *s, const dou
     return s->view->period > 0 ? row[(d + s->lead) % s->view->period] : row[d];
 }
 
-/* F and slope of op i into its cells. */
-void sked_i_gaus_window_fill(sked_i_gaus_evaluator *s, int32_t i);
 /* E[load(d)] = sum amount * (F_i(d) - F_i(d - duration)). */
 void sked_i_gaus_resource(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_resource_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
@@ -103,11 +114,4 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_par
 /* expected steps by which op i ends after the last one. */
 void sked_i_gaus_latency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 void sked_i_gaus_latency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
-/* tau * log sum exp(E / tau); adjoint gets weight * softmax. */
-double sked_i_gaus_peak(const double *profile, int32_t cells, double tau);
-void sked_i_gaus_peak_back(const double *profile, int32_t cells, double tau, double weight, double *adjoint);
-/* sum over cells of (E - capacity)^2 / 2 where above. */
-double sked_i_gaus_overuse(const double *profile, int32_t cells, double capacity);
-void sked_i_gaus_overuse_back(const double *profile, int32_t cells, double capacity, double weight,
-                              double *adjoint);
 #endif
