@@ -1,6 +1,5 @@
 #include "robust/candidates.h"
 
-#include "backend/backend.h"
 #include "base/explog.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -133,52 +132,6 @@ static void predict_part(void *data, int part)
     }
 }
 
-/* Ops of all pairs a thread from which a GPU is done before the CPU: some 5 ms (docs/performance.md). */
-static const double worth_a_gpu = 5e5;
-
-static bool predicts_elsewhere(const sked_i_candidate_set *candidates, const sked_i_belief *b)
-{
-    return candidates->backend != NULL && candidates->backend->predict != NULL &&
-           (double)candidates->count * b->particles * b->model->ops >= worth_a_gpu * b->threads;
-}
-
-/* All pairs in one call of the backend. */
-static sked_status predict_elsewhere(const sked_i_candidate_set *candidates, const sked_i_belief *b,
-                                     sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const sked_i_model *m = b->model;
-    const sked_i_timing **timing = NULL;
-    sked_i_rates *rates = NULL;
-    double *time = NULL;
-    SKED_NEW(timing, candidates->count);
-    SKED_NEW(time, candidates->count * b->particles);
-    SKED_NEW0(rates, b->particles);
-    for (int64_t k = 0; k < candidates->count; k++)
-        timing[k] = &candidates->entry[k]->timing;
-    for (int32_t i = 0; i < b->particles; i++) {
-        SKED_TRY(sked_i_rates_open(&rates[i], m, err));
-        sked_i_model_rates(m, sked_i_belief_guess(b, i), &rates[i]);
-    }
-    SKED_TRY(candidates->backend->predict(&(sked_i_prediction){.ops = m->ops,
-                                                               .links = m->links,
-                                                               .kinds = m->kinds,
-                                                               .guesses = b->particles,
-                                                               .candidates = candidates->count,
-                                                               .timing = timing,
-                                                               .rates = rates},
-                                          time, err));
-    for (int64_t k = 0; k < candidates->count; k++)
-        memcpy(candidates->entry[k]->predicted, time + k * b->particles, (size_t)b->particles * sizeof *time);
-cleanup:
-    for (int32_t i = 0; rates != NULL && i < b->particles; i++)
-        sked_i_rates_close(&rates[i]);
-    free(timing);
-    free(rates);
-    free(time);
-    return st;
-}
-
 /* What links and ops add to the critical path, under the rates of w. */
 static void follow_path(sked_i_candidate *e, const sked_i_belief *b, sked_i_belief_work *w)
 {
@@ -233,9 +186,7 @@ sked_status sked_i_candidates_predict(sked_i_candidate_set *candidates, const sk
 {
     prediction p = {candidates, b, limit};
     sked_i_belief_work *w = b->work[0];
-    const sked_status st = predicts_elsewhere(candidates, b)
-                               ? predict_elsewhere(candidates, b, err)
-                               : sked_i_parallel(b->threads, predict_part, &p, err);
+    const sked_status st = sked_i_parallel(b->threads, predict_part, &p, err);
     if (st != SKED_OK || sked_i_limit_stopped(limit))
         return st;
     sked_i_belief_mean(b, w->parameter);

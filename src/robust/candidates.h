@@ -24,8 +24,7 @@ typedef struct sked_i_candidate_set {
     const sked_i_model *model;
     int32_t particles;
     sked_i_replay *reference;
-    const struct sked_i_backend *backend; /* that predicts where there is much to predict; NULL: the CPU */
-    sked_i_candidate **entry;             /* [count] each at a place of its own */
+    sked_i_candidate **entry; /* [count] each at a place of its own */
     int64_t count, cap;
     double repeat,
         miss;       /* variances of the logarithm: of a time measured again; of what guesses miss of it */

@@ -4,7 +4,6 @@
  */
 #include "robust/robust_loop.h"
 
-#include "backend/backend.h"
 #include "base/explog.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -526,7 +525,6 @@ static sked_status open_loop(sked_i_rounds *l, const char *target, sked_error *e
         SKED_TRY(sked_i_prior_read(opt->prior, &l->model, err));
     SKED_TRY(sked_i_belief_open(&l->belief, &l->model, opt->seed, opt->threads, err));
     SKED_TRY(sked_i_candidates_open(&l->candidates, &l->model, l->belief.particles, err));
-    SKED_TRY(sked_i_backend_choose(opt->backend, true, &l->candidates.backend, err));
     l->maker = (sked_i_maker){.run = l->run, .model = &l->model};
     sked_i_rng_seed(&l->rng, opt->seed, 0x6c6f6f70);
     if (opt->resume != NULL)
