@@ -19,16 +19,8 @@ static const double degrees_of_freedom = 4;
 
 void sked_i_belief_close(sked_i_belief *b)
 {
-    for (int t = 0; b->work != NULL && t < b->threads; t++)
-        sked_i_belief_work_close(b->work[t]);
-    sked_i_traces_close(&b->trace);
-    for (int64_t d = 0; d < b->n_data; d++)
-        free(b->data[d].smooth);
-    void *const owned[] = {b->prior_mean, b->prior_spread, b->particle,     b->linear,    b->density,
-                           b->guess,      b->weight,       b->rng,          b->data,      b->work,
-                           b->alive,      b->overlap_ops,  b->overlap_rest, b->log_weight};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&b->trace.arena);
+    sked_i_arena_free(&b->arena);
     *b = (sked_i_belief){0};
 }
 
@@ -79,19 +71,19 @@ sked_status sked_i_belief_open(sked_i_belief *b, const sked_i_model *m, uint64_t
     b->particles = most > MOST_PARTICLES    ? MOST_PARTICLES
                    : most < LEAST_PARTICLES ? LEAST_PARTICLES
                                             : (int32_t)most;
-    SKED_NEW(b->prior_mean, b->dimension);
-    SKED_NEW(b->prior_spread, b->dimension);
-    SKED_NEW(b->particle, (int64_t)b->particles * b->dimension);
-    SKED_NEW(b->linear, b->particles * b->many);
-    SKED_NEW(b->density, b->particles);
-    SKED_NEW(b->guess, b->particles * m->count);
-    SKED_NEW(b->weight, b->particles);
-    SKED_NEW(b->log_weight, b->particles);
-    SKED_NEW(b->rng, b->particles);
-    SKED_NEW(b->alive, b->particles);
-    SKED_NEW0(b->work, threads);
+    SKED_OWN(&b->arena, b->prior_mean, b->dimension);
+    SKED_OWN(&b->arena, b->prior_spread, b->dimension);
+    SKED_OWN(&b->arena, b->particle, (int64_t)b->particles * b->dimension);
+    SKED_OWN(&b->arena, b->linear, b->particles * b->many);
+    SKED_OWN(&b->arena, b->density, b->particles);
+    SKED_OWN(&b->arena, b->guess, b->particles * m->count);
+    SKED_OWN(&b->arena, b->weight, b->particles);
+    SKED_OWN(&b->arena, b->log_weight, b->particles);
+    SKED_OWN(&b->arena, b->rng, b->particles);
+    SKED_OWN(&b->arena, b->alive, b->particles);
+    SKED_OWN0(&b->arena, b->work, threads);
     for (int t = 0; t < threads; t++) {
-        SKED_NEW0(b->work[t], 1);
+        SKED_OWN0(&b->arena, b->work[t], 1);
         SKED_TRY(sked_i_belief_work_open(b->work[t], b, err));
     }
     set_priors(b);
@@ -106,7 +98,7 @@ cleanup:
 sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, double time, double variance,
                               sked_error *err)
 {
-    if (!SKED_GROW(b->data, b->data_cap, b->n_data + 1))
+    if (!SKED_OWN_GROW(&b->arena, b->data, b->data_cap, b->n_data + 1))
         return sked_i_no_memory(err);
     b->data[b->n_data++] = (sked_i_datum){timing, sked_i_log(time), variance, 1, NULL};
     return SKED_OK;
@@ -330,7 +322,7 @@ static sked_status smooth_datum(sked_i_belief *b, sked_i_datum *x, sked_error *e
     work *w = b->work[0];
     const sked_i_model *m = b->model;
     sked_status st = SKED_OK;
-    SKED_NEW0(x->smooth, b->many);
+    SKED_OWN0(&b->arena, x->smooth, b->many);
     for (int32_t i = 0; i < b->particles && !sked_i_belief_stopped(b); i++) {
         memcpy(w->parameter, sked_i_belief_guess(b, i), (size_t)m->count * sizeof *w->parameter);
         for (int32_t k = 0; k < m->ops; k++)
@@ -364,11 +356,11 @@ static void set_overlap(sked_i_belief *b, int64_t i, int64_t j)
 static sked_status set_overlaps(sked_i_belief *b, sked_error *err)
 {
     sked_status st = SKED_OK;
-    free(b->overlap_ops);
-    free(b->overlap_rest);
-    b->overlap_rest = NULL;
-    SKED_NEW(b->overlap_ops, b->n_data * b->n_data);
-    SKED_NEW(b->overlap_rest, b->n_data * b->n_data);
+    sked_i_arena_drop(&b->arena, b->overlap_ops);
+    sked_i_arena_drop(&b->arena, b->overlap_rest);
+    b->overlap_ops = b->overlap_rest = NULL;
+    SKED_OWN(&b->arena, b->overlap_ops, b->n_data * b->n_data);
+    SKED_OWN(&b->arena, b->overlap_rest, b->n_data * b->n_data);
     for (int64_t i = 0; i < b->n_data && !sked_i_belief_stopped(b); i++) {
         if (b->data[i].smooth == NULL)
             SKED_TRY(smooth_datum(b, &b->data[i], err));

@@ -27,6 +27,7 @@ typedef struct sked_i_datum {
 } sked_i_datum;
 
 typedef struct sked_i_belief {
+    sked_i_arena arena;
     const sked_i_model *model;
     const sked_i_limit *limit; /* of the update that goes on; NULL: none does */
     int threads;

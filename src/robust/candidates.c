@@ -14,9 +14,7 @@ static void destroy_entry(sked_i_candidate *e)
     if (e == NULL)
         return;
     sked_schedule_destroy(e->schedule);
-    sked_i_timing_close(&e->timing);
-    free(e->predicted);
-    free(e->path);
+    sked_i_arena_free(&e->arena);
     free(e);
 }
 
@@ -71,11 +69,11 @@ static sked_status insert(sked_i_candidate_set *candidates, sked_schedule **s, c
     sked_status st = SKED_OK;
     sked_i_candidate *e = NULL;
     SKED_NEW0(e, 1);
-    SKED_NEW0(e->predicted, candidates->particles);
-    SKED_NEW0(e->path, candidates->model->count);
+    SKED_OWN0(&e->arena, e->predicted, candidates->particles);
+    SKED_OWN0(&e->arena, e->path, candidates->model->count);
     e->novelty = 1;
     e->estimate = NAN;
-    SKED_TRY(sked_i_timing_open(&e->timing, candidates->model, *s, err));
+    SKED_TRY(sked_i_timing_open(&e->timing, &e->arena, candidates->model, *s, err));
     if (!SKED_GROW(candidates->entry, candidates->cap, candidates->count + 1))
         SKED_TRY(sked_i_no_memory(err));
     e->schedule = *s;

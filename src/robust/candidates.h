@@ -5,6 +5,7 @@
 #include "schedule/replay.h"
 
 typedef struct sked_i_candidate {
+    sked_i_arena arena;
     sked_schedule *schedule; /* as early as the problem allows in its order, and valid there */
     sked_i_timing timing;
     const char *maker; /* label of the member, static */

@@ -35,6 +35,7 @@ typedef struct job {
 } job;
 
 typedef struct batch {
+    sked_i_arena arena;
     const sked_i_maker *maker;
     const sked_i_belief *b;
     job *job;
@@ -149,7 +150,7 @@ static sked_status plan(sked_i_maker *m, batch *x, const sked_i_candidate_set *c
 {
     sked_status st = SKED_OK;
     double shares = 0;
-    SKED_NEW0(x->job, guesses + SKED_I_LOOP_COUNT);
+    SKED_OWN0(&x->arena, x->job, guesses + SKED_I_LOOP_COUNT);
     for (int k = 0; k < guesses + SKED_I_LOOP_COUNT; k++) {
         const int other = k - guesses, member = other < 0 ? SKED_I_LOOP_SEARCH : other;
         job *j = &x->job[x->count];
@@ -157,7 +158,7 @@ static sked_status plan(sked_i_maker *m, batch *x, const sked_i_candidate_set *c
             continue;
         x->count++;
         *j = (job){.member = member, .seed = sked_i_rng_next(rng), .result = {.size = sizeof j->result}};
-        SKED_NEW(j->parameter, x->b->model->count);
+        SKED_OWN(&x->arena, j->parameter, x->b->model->count);
         aim(j, k < guesses ? k : (int)((m->turn + (uint64_t)k) % 2), candidates, x->b, rng);
         shares += share[member];
         m->asked[member] += near_best[member];
@@ -197,10 +198,8 @@ sked_status sked_i_maker_turn(sked_i_maker *m, sked_i_candidate_set *candidates,
         if (x.job[k].status != SKED_OK)
             SKED_TRY(sked_i_fail(err, x.job[k].status, "%s", x.job[k].err.message));
 cleanup:
-    for (int k = 0; k < x.count; k++) {
-        free(x.job[k].parameter);
+    for (int k = 0; k < x.count; k++)
         sked_result_clear(&x.job[k].result);
-    }
-    free(x.job);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -20,7 +20,7 @@ typedef struct sked_i_belief_work {
     double *row;       /* [count] one derivative */
     double *deviation; /* [many] of the prior, given the spread of the ops' factors */
     double *centre;    /* [many] of the prior, or a draw from it */
-    double *at, *best; /* [many] */
+    double *at;        /* [many] */
     double *linear;    /* [many] of a proposal */
     double *proposal;  /* [dimension] */
     int64_t cap;       /* data there is room for */
@@ -32,12 +32,11 @@ typedef struct sked_i_belief_work {
     double *hessian, *gradient;                               /* [links * links], [links] */
 } sked_i_belief_work;
 
-SKED_MUST_CHECK sked_status sked_i_belief_work_open(sked_i_belief_work *w, const sked_i_belief *b,
-                                                    sked_error *err);
+/* From the arena of b. */
+SKED_MUST_CHECK sked_status sked_i_belief_work_open(sked_i_belief_work *w, sked_i_belief *b, sked_error *err);
 /* Room for all data of b. */
-SKED_MUST_CHECK sked_status sked_i_belief_work_widen(sked_i_belief_work *w, const sked_i_belief *b,
+SKED_MUST_CHECK sked_status sked_i_belief_work_widen(sked_i_belief_work *w, sked_i_belief *b,
                                                      sked_error *err);
-void sked_i_belief_work_close(sked_i_belief_work *w); /* NULL: nothing */
 
 /* Logarithm of the time of a schedule under w->rates; w->row [model->count] gets its derivative. */
 double sked_i_belief_differentiate(const sked_i_belief *b, sked_i_belief_work *w, const sked_i_timing *r);

@@ -71,7 +71,7 @@ static bool set_all_links(sked_i_model *m, const char *name, double median, doub
     if (!latency && strcmp(name, "bandwidth") != 0)
         return false;
     for (int32_t k = 0; k < m->links; k++)
-        set_parameter(m, latency ? sked_i_model_latency(m, k) : sked_i_model_per_byte(m, k), median, spread);
+        set_parameter(m, latency ? k : m->links + k, median, spread);
     return true;
 }
 

@@ -236,17 +236,18 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
 {
     const sked_i_model *m = &l->model;
     sked_status st = SKED_OK;
+    sked_i_arena work = {0};
     teller t = {l, r, NULL};
-    int32_t *ops = NULL;
-    bool *chosen = NULL;
-    SKED_NEW(t.list, l->belief.particles);
-    SKED_NEW0(ops, m->types);
-    SKED_NEW0(chosen, m->types);
+    int32_t *ops;
+    bool *chosen;
+    SKED_OWN(&work, t.list, l->belief.particles);
+    SKED_OWN0(&work, ops, m->types);
+    SKED_OWN0(&work, chosen, m->types);
     SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->kinds);
     choose_types(m, ops, chosen);
     for (int32_t k = 0; k < m->links; k++) {
-        tell_parameter(&t, sked_i_model_latency(m, k));
-        tell_parameter(&t, sked_i_model_per_byte(m, k));
+        tell_parameter(&t, k);
+        tell_parameter(&t, m->links + k);
     }
     tell_parameter(&t, m->at_start_up);
     tell_parameter(&t, m->at_warm);
@@ -261,9 +262,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     tell_behind(&t, "noise", SKED_I_NOISE, &m->noise);
     r->noise = r->parameter[r->parameters - 1].mean;
 cleanup:
-    free(t.list);
-    free(ops);
-    free(chosen);
+    sked_i_arena_free(&work);
     return st;
 }
 
@@ -391,10 +390,11 @@ static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_er
 {
     sked_status st = SKED_OK;
     sked_machine_builder *b = NULL;
-    sked_i_rates rates = {0};
-    double *mean = NULL;
-    SKED_NEW(mean, l->model.count);
-    SKED_TRY(sked_i_rates_open(&rates, &l->model, err));
+    sked_i_arena work = {0};
+    sked_i_rates rates;
+    double *mean;
+    SKED_OWN(&work, mean, l->model.count);
+    SKED_TRY(sked_i_rates_open(&rates, &work, &l->model, err));
     sked_i_belief_mean(&l->belief, mean);
     sked_i_model_rates(&l->model, mean, &rates);
     sked_i_model_state(&l->model, &rates);
@@ -405,8 +405,7 @@ static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_er
     SKED_TRY(add_profile(&f, err));
     SKED_TRY(sked_machine_builder_finish(b, &r->machine, err));
 cleanup:
-    free(mean);
-    sked_i_rates_close(&rates);
+    sked_i_arena_free(&work);
     sked_machine_builder_destroy(b);
     return st;
 }

@@ -1,35 +1,17 @@
 #include "robust/timing.h"
 
-#include "base/memory.h"
-
 #include <math.h>
 
 enum { VIA_NOTHING = -1, VIA_DEVICE = -2 };
 
-sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err)
+sked_status sked_i_timing_work_open(sked_i_timing_work *w, sked_i_arena *a, int32_t ops, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW(w->time, ops);
-    SKED_NEW(w->start, ops);
-    SKED_NEW(w->via, ops);
+    SKED_OWN(a, w->time, ops);
+    SKED_OWN(a, w->start, ops);
+    SKED_OWN(a, w->via, ops);
 cleanup:
     return st;
-}
-
-void sked_i_timing_work_close(sked_i_timing_work *w)
-{
-    free(w->time);
-    free(w->start);
-    free(w->via);
-    *w = (sked_i_timing_work){0};
-}
-
-void sked_i_timing_close(sked_i_timing *r)
-{
-    void *const owned[] = {r->order, r->before, r->kind, r->base, r->share, r->remote, r->row, r->edge};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
-    *r = (sked_i_timing){0};
 }
 
 static double bytes_of(const sked_i_timing_edge *e, const sked_i_rates *rates)

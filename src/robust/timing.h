@@ -5,7 +5,7 @@
  */
 #ifndef SKED_ROBUST_TIMING_H
 #define SKED_ROBUST_TIMING_H
-#include "base/status.h"
+#include "base/arena.h"
 
 /* What a guess of the machine says. Time of an op: (base + start_up * share) * factor * kind, and times warm
  * where the op before it on its device made one of its inputs; plus read for each byte of other devices. */
@@ -45,9 +45,9 @@ typedef struct sked_i_timing_gradient {
     double *latency, *per_byte, *start_up, *warm, *read, *factor, *kind, *size;
 } sked_i_timing_gradient;
 
-SKED_MUST_CHECK sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err);
-void sked_i_timing_work_close(sked_i_timing_work *w);
-void sked_i_timing_close(sked_i_timing *r);
+/* The arrays belong to the arena. */
+SKED_MUST_CHECK sked_status sked_i_timing_work_open(sked_i_timing_work *w, sked_i_arena *a, int32_t ops,
+                                                    sked_error *err);
 
 /* The makespan; w->start gets the starts. O(ops + edges). */
 double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked_i_timing_work *w);
