@@ -1,10 +1,11 @@
 #include "robust/posterior.h"
 
 #include "base/explog.h"
-#include "base/memory.h"
+#include "base/sort.h"
 #include "base/thread.h"
 #include "robust/prior.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -104,12 +105,6 @@ sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, dou
     return SKED_OK;
 }
 
-sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_timing *timing,
-                                    const sked_measurement *run, sked_error *err)
-{
-    return sked_i_traces_add(&b->trace, b->model, timing, run, err);
-}
-
 static void know(sked_i_belief *b, int64_t at, double value)
 {
     b->prior_mean[at] = value;
@@ -184,28 +179,16 @@ static void restart(sked_i_belief *b, work *w, int32_t i)
     sked_i_belief_fit(b, w, p, x, &b->density[i]);
 }
 
-typedef struct ranked {
-    double density;
-    int32_t number;
-} ranked;
-
-static int by_density(const void *x, const void *y)
-{
-    const ranked *a = x, *b = y;
-    if (a->density != b->density)
-        return a->density < b->density ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 /* Only the lowest RESTARTS particles are marked. */
 static void mark_lowest(sked_i_belief *b)
 {
-    ranked list[MOST_PARTICLES] = {{0}};
+    sked_i_keyed list[MOST_PARTICLES], spare[MOST_PARTICLES];
+    assert(b->particles <= MOST_PARTICLES);
     for (int32_t i = 0; i < b->particles; i++)
-        list[i] = (ranked){b->density[i], i};
-    qsort(list, (size_t)b->particles, sizeof *list, by_density);
+        list[i] = (sked_i_keyed){sked_i_sort_key(b->density[i]), i};
+    sked_i_sort_keyed(list, spare, b->particles);
     for (int32_t i = 0; i < b->particles; i++)
-        b->alive[list[i].number] = i >= RESTARTS;
+        b->alive[list[i].value] = i >= RESTARTS;
 }
 
 static void restart_lowest(sked_i_belief *b, work *w, int32_t i)

@@ -2,6 +2,7 @@
 
 #include "base/explog.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "base/thread.h"
 #include "robust/posterior.h"
 #include "schedule/equal.h"
@@ -287,27 +288,13 @@ double sked_i_candidates_promise(const sked_i_candidate_set *candidates, const s
     return sum;
 }
 
-sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
-                                           double best, double *promise)
-{
-    sked_i_candidate *chosen = NULL;
-    *promise = -INFINITY;
-    for (int64_t k = 0; k < candidates->count; k++) {
-        sked_i_candidate *e = candidates->entry[k];
-        const double x = e->measured > 0 ? -INFINITY : sked_i_candidates_promise(candidates, e, b, best);
-        if (x > *promise) {
-            *promise = x;
-            chosen = e;
-        }
-    }
-    return chosen;
-}
-
 /* NAN: it is one of the others. */
 static double promise_beside(const sked_i_candidate_set *candidates, const sked_i_candidate *e,
                              const sked_i_belief *b, double best, sked_i_candidate *const *others, int count)
 {
     double sum = 0;
+    if (count == 0)
+        return sked_i_candidates_promise(candidates, e, b, best);
     for (int k = 0; k < count; k++)
         if (others[k] == e)
             return NAN;
@@ -337,6 +324,12 @@ sked_i_candidate *sked_i_candidates_choose_beside(const sked_i_candidate_set *ca
     return chosen;
 }
 
+sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
+                                           double best, double *promise)
+{
+    return sked_i_candidates_choose_beside(candidates, b, best, NULL, 0, promise);
+}
+
 const sked_i_candidate *sked_i_candidates_fittest(const sked_i_candidate_set *candidates, int32_t i)
 {
     const sked_i_candidate *best = NULL;
@@ -346,33 +339,21 @@ const sked_i_candidate *sked_i_candidates_fittest(const sked_i_candidate_set *ca
     return best;
 }
 
-typedef struct ranked {
-    double promise;
-    int64_t number;
-} ranked;
-
-static int by_promise(const void *x, const void *y)
-{
-    const ranked *a = x, *b = y;
-    if (a->promise != b->promise)
-        return a->promise > b->promise ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 void sked_i_candidates_trim(sked_i_candidate_set *candidates, const sked_i_belief *b, double best,
                             int64_t keep)
 {
     int64_t n = 0, kept = 0;
-    ranked *list = sked_i_alloc(candidates->count, sizeof *list);
+    sked_i_keyed *list = sked_i_alloc(2 * candidates->count, sizeof *list);
     if (list == NULL) /* more of them are slower, no more */
         return;
     for (int64_t k = 0; k < candidates->count; k++)
         if (candidates->entry[k]->measured == 0)
-            list[n++] = (ranked){sked_i_candidates_promise(candidates, candidates->entry[k], b, best), k};
-    qsort(list, (size_t)n, sizeof *list, by_promise);
+            list[n++] = (sked_i_keyed){
+                sked_i_sort_key(-sked_i_candidates_promise(candidates, candidates->entry[k], b, best)), k};
+    sked_i_sort_keyed(list, list + n, n);
     for (int64_t k = keep; k < n; k++) {
-        destroy_entry(candidates->entry[list[k].number]);
-        candidates->entry[list[k].number] = NULL;
+        destroy_entry(candidates->entry[list[k].value]);
+        candidates->entry[list[k].value] = NULL;
     }
     for (int64_t k = 0; k < candidates->count; k++)
         if (candidates->entry[k] != NULL)

@@ -1,7 +1,6 @@
 #include "robust/make.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "base/thread.h"
 #include "robust/posterior.h"
 
@@ -54,49 +53,19 @@ static sked_status start_warm(const job *j, const sked_i_rates *rates, sked_i_ti
     return SKED_OK;
 }
 
-static sked_status list_settings(const sked_i_maker *m, int member, const char ***list, int *count,
-                                 sked_i_buffer *model, sked_error *err)
-{
-    const sked_robust_options *opt = m->run->opt;
-    *list = sked_i_alloc((int64_t)opt->n_settings + 1, sizeof **list);
-    if (opt->model != NULL && member == SKED_I_LOOP_GFLOWNET) {
-        sked_i_buffer_text(model, "model=");
-        sked_i_buffer_text(model, opt->model);
-    }
-    if (*list == NULL || model->failed)
-        return sked_i_no_memory(err);
-    *count = 0;
-    if (model->data != NULL)
-        (*list)[(*count)++] = model->data;
-    for (int i = 0; i < opt->n_settings; i++)
-        (*list)[(*count)++] = opt->settings[i];
-    return SKED_OK;
-}
-
 static sked_status run_member(const batch *x, job *j, const sked_problem *p, const sked_schedule *warm,
                               sked_error *err)
 {
     const sked_robust_options *opt = x->maker->run->opt;
+    const char *method = names[j->member];
     sked_run_options run;
-    sked_i_buffer model = {0};
-    const char **settings = NULL;
     sked_run_options_init(&run);
-    sked_status st = list_settings(x->maker, j->member, &settings, &run.n_settings, &model, err);
-    run.settings = settings;
     run.seed = j->seed;
     run.time_limit = j->seconds;
-    run.iterations = opt->iterations;
-    run.candidates = near_best[j->member];
-    run.top = run.candidates;
+    run.candidates = run.top = near_best[j->member];
     run.min_distance = opt->min_distance;
-    run.stop = opt->stop;
-    run.backend = sked_i_robust_backend(opt, names[j->member]);
-    run.start = sked_method_find(names[j->member])->features & SKED_CAN_START ? warm : NULL;
-    if (st == SKED_OK)
-        st = sked_method_run(names[j->member], p, &run, &j->result, err);
-    free(settings);
-    sked_i_buffer_free(&model);
-    return st;
+    run.start = sked_method_find(method)->features & SKED_CAN_START ? warm : NULL;
+    return sked_i_robust_run_member(opt, method, NULL, p, &run, &j->result, err);
 }
 
 static void run_job(const batch *x, job *j, sked_i_belief_work *w)

@@ -93,6 +93,16 @@ cleanup:
     return st;
 }
 
+int32_t sked_i_model_device(const sked_machine *m, const char *name, int32_t other)
+{
+    const int32_t device = sked_machine_find_device(m, name);
+    const int32_t type = sked_i_names_find(&m->type_names, name, strlen(name));
+    for (int32_t d = 0; device < 0 && type >= 0 && d < m->n_devices; d++)
+        if (m->type[d] == type && d != other)
+            return d;
+    return device;
+}
+
 /* Which kind the names stand for that durations by device are given for. */
 static sked_status find_kinds_of_durations(sked_i_model *m, sked_error *err)
 {
@@ -103,13 +113,8 @@ static sked_status find_kinds_of_durations(sked_i_model *m, sked_error *err)
         return SKED_OK;
     SKED_OWN(&m->arena, m->on_kind, names->count);
     for (int32_t k = 0; k < names->count; k++) {
-        const char *name = sked_i_names_at(names, k);
-        const int32_t device = sked_machine_find_device(machine, name);
-        const int32_t type = sked_i_names_find(&machine->type_names, name, strlen(name));
+        const int32_t device = sked_i_model_device(machine, sked_i_names_at(names, k), -1);
         m->on_kind[k] = device >= 0 ? m->kind_of[device] : -1;
-        for (int32_t d = 0; m->on_kind[k] < 0 && type >= 0 && d < machine->n_devices; d++)
-            if (machine->type[d] == type)
-                m->on_kind[k] = m->kind_of[d];
     }
 cleanup:
     return st;

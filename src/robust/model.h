@@ -44,6 +44,8 @@ SKED_MUST_CHECK sked_status sked_i_model_open(sked_i_model *m, const sked_proble
 void sked_i_model_close(sked_i_model *m);
 /* Class of the link between two devices; -1: data stays or cannot pass. */
 int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to);
+/* The device of this name, or the first of this type that is not `other` (-1: any); -1: none. */
+int32_t sked_i_model_device(const sked_machine *m, const char *name, int32_t other);
 /* "latency", "bandwidth cpu-gpu", "start-up", "type Conv", "device gpu"; "" for single ops. Returns buf. */
 const char *sked_i_model_name(const sked_i_model *m, int64_t parameter, char *buf, size_t size);
 

@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-int sked_i_robust_ranks(const sked_robust_options *opt, const sked_target *target)
-{
-    return opt->together && sked_i_target_parallel(target) ? sked_dist_size() : 1;
-}
-
 /* ------------------------------------------------------------------ orders */
 
 /* Followed by starts and devices. An order of no bytes: there are no more. */

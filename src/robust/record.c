@@ -60,24 +60,18 @@ void sked_i_record_write_head(const sked_i_record_head *h, sked_i_buffer *out)
     sked_i_buffer_format(out, ",\"seed\":\"%llu\"}\n", (unsigned long long)h->seed);
 }
 
-static void write_integers(sked_i_buffer *out, const char *key, const int32_t *x, int32_t n)
+/* whole or x [n], the other NULL. key: with what stands before it. */
+static void write_column(sked_i_buffer *out, const char *key, const int32_t *whole, const double *x,
+                         int32_t n)
 {
-    sked_i_buffer_format(out, "\"%s\":[", key);
+    sked_i_buffer_format(out, "%s:[", key);
     for (int32_t i = 0; i < n; i++) {
         if (i > 0)
             sked_i_buffer_char(out, ',');
-        sked_i_buffer_int(out, x[i]);
-    }
-    sked_i_buffer_char(out, ']');
-}
-
-static void write_numbers(sked_i_buffer *out, const char *key, const double *x, int32_t n)
-{
-    sked_i_buffer_format(out, ",\"%s\":[", key);
-    for (int32_t i = 0; i < n; i++) {
-        if (i > 0)
-            sked_i_buffer_char(out, ',');
-        sked_i_buffer_number(out, x[i]);
+        if (whole != NULL)
+            sked_i_buffer_int(out, whole[i]);
+        else
+            sked_i_buffer_number(out, x[i]);
     }
     sked_i_buffer_char(out, ']');
 }
@@ -85,10 +79,8 @@ static void write_numbers(sked_i_buffer *out, const char *key, const double *x, 
 void sked_i_record_write_line(const sked_schedule *s, const int32_t *order, const char *method,
                               const sked_measurement *said, const char *failure, sked_i_buffer *out)
 {
-    sked_i_buffer_char(out, '{');
-    write_integers(out, "device", s->device, s->ops);
-    sked_i_buffer_char(out, ',');
-    write_integers(out, "order", order, s->ops);
+    write_column(out, "{\"device\"", s->device, NULL, s->ops);
+    write_column(out, ",\"order\"", order, NULL, s->ops);
     sked_i_buffer_text(out, ",\"method\":");
     sked_i_buffer_json(out, method);
     if (failure != NULL) {
@@ -101,8 +93,8 @@ void sked_i_record_write_line(const sked_schedule *s, const int32_t *order, cons
         sked_i_buffer_number(out, said->deviation);
         sked_i_buffer_format(out, ",\"runs\":%d", (int)said->runs);
         if (said->start != NULL && said->finish != NULL) {
-            write_numbers(out, "start", said->start, s->ops);
-            write_numbers(out, "finish", said->finish, s->ops);
+            write_column(out, ",\"start\"", NULL, said->start, s->ops);
+            write_column(out, ",\"finish\"", NULL, said->finish, s->ops);
         }
     }
     sked_i_buffer_text(out, "}\n");

@@ -15,22 +15,8 @@ enum { MOST_TYPES = 16 };
 
 /* ------------------------------------------------------------------ members */
 
-typedef struct ranked {
-    sked_i_candidate *entry;
-    double proxy;
-    int64_t number;
-} ranked;
-
-static int by_proxy(const void *x, const void *y)
-{
-    const ranked *a = x, *b = y;
-    if (a->proxy != b->proxy)
-        return a->proxy > b->proxy ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 /* The measured schedules of one maker, best on the proxy first, into list[]; returns how many. */
-static sked_status rank(const sked_i_rounds *l, const char *maker, ranked *list, int32_t *count,
+static sked_status rank(const sked_i_rounds *l, const char *maker, sked_i_keyed *list, int32_t *count,
                         sked_error *err)
 {
     *count = 0;
@@ -42,34 +28,34 @@ static sked_status rank(const sked_i_rounds *l, const char *maker, ranked *list,
         const sked_status st = sked_schedule_measure(l->run->problem, e->schedule, &metrics, err);
         if (st != SKED_OK)
             return st;
-        list[(*count)++] = (ranked){e, metrics.speedup, k};
+        list[(*count)++] = (sked_i_keyed){sked_i_sort_key(-metrics.speedup), k};
     }
-    qsort(list, (size_t)*count, sizeof *list, by_proxy);
+    sked_i_sort_keyed(list, list + *count, *count);
     return SKED_OK;
 }
 
 /* The entry hands its schedule over and remembers where it is. *least: estimate of the member's best. */
-static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const ranked *x, double *least)
+static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const sked_i_keyed *x, double *least)
 {
-    const double time = sked_i_candidates_time(x->entry), work = sked_target_work(l->run->target);
+    sked_i_candidate *const e = l->candidates.entry[x->value];
+    const double time = sked_i_candidates_time(e);
     const int32_t k = m->count++;
-    m->schedule[k] = x->entry->schedule;
-    x->entry->schedule = NULL;
-    m->proxy[k] = x->proxy;
-    m->target[k] = isnan(time) ? NAN : time > 0 ? work / time : 1;
-    x->entry->place = k;
-    if (!isnan(time) && x->entry->estimate < *least) {
-        *least = x->entry->estimate;
+    m->schedule[k] = e->schedule;
+    e->schedule = NULL;
+    m->proxy[k] = -sked_i_sort_value(x->key);
+    m->target[k] = sked_i_robust_speedup(l->run, time);
+    e->place = k;
+    if (!isnan(time) && e->estimate < *least) {
+        *least = e->estimate;
         m->time = time;
         m->best = k;
     }
 }
 
-static sked_status fill_member(sked_i_rounds *l, int member, const ranked *list, int32_t count,
+static sked_status fill_member(sked_i_rounds *l, int member, const sked_i_keyed *list, int32_t count,
                                sked_robust_member *m, double *least, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_diversity d = {.size = sizeof d};
     snprintf(m->label, sizeof m->label, "%s", sked_i_maker_label(member));
     m->asked = (int32_t)fmin(INT32_MAX, (double)l->maker.asked[member]);
     m->seconds = l->maker.seconds[member];
@@ -81,11 +67,7 @@ static sked_status fill_member(sked_i_rounds *l, int member, const ranked *list,
     for (int32_t k = 0; k < count; k++)
         fill_entry(l, m, &list[k], least);
     SKED_TRY(sked_problem_bound(l->run->problem, &m->lower_bound, NULL, err));
-    SKED_TRY(
-        sked_schedules_diversity(l->run->problem, (const sked_schedule *const *)m->schedule, count, &d, err));
-    m->ged = d.ged;
-    m->d_inv = d.d_inv;
-    m->d_sen = d.d_sen;
+    SKED_TRY(sked_i_robust_diversity(l->run->problem, m, err));
 cleanup:
     return st;
 }
@@ -93,9 +75,9 @@ cleanup:
 static sked_status tell_members(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
-    ranked *list = NULL;
+    sked_i_keyed *list = NULL;
     double first = INFINITY;
-    SKED_NEW(list, l->candidates.count);
+    SKED_NEW(list, 2 * l->candidates.count);
     SKED_NEW0(r->member, SKED_I_LOOP_COUNT);
     for (int k = 0; k < SKED_I_LOOP_COUNT; k++) {
         int32_t count;
@@ -105,7 +87,7 @@ static sked_status tell_members(sked_i_rounds *l, sked_robust_result *r, sked_er
             continue;
         SKED_NEW0(r->member[r->count], 1);
         for (int32_t i = 0; i < count; i++)
-            list[i].entry->member = r->count;
+            l->candidates.entry[list[i].value]->member = r->count;
         SKED_TRY(fill_member(l, k, list, count, r->member[r->count++], &least, err));
         r->winner = least < first ? r->count - 1 : r->winner;
         first = fmin(first, least);
@@ -152,36 +134,32 @@ static const double quantile[5] = {0.05, 0.25, 0.5, 0.75, 0.95};
 static const double normal[5] = {-1.6448536269514722, -0.6744897501960817, 0, 0.6744897501960817,
                                  1.6448536269514722};
 
-typedef struct weighted {
-    double value, weight;
-} weighted;
-
-static int by_value(const void *x, const void *y)
-{
-    const weighted *a = x, *b = y;
-    return (a->value > b->value) - (a->value < b->value);
-}
-
-/* A parameter from its logarithm in every guess; inverse: the user knows 1 / it. */
-static void describe(sked_robust_parameter *p, const sked_i_log_normal *prior, weighted *list, int32_t n,
-                     bool inverse)
+/*
+ * A parameter from its logarithm in every guess: `row` of guess i is data[i * stride]. inverse: the user
+ * knows 1 / it. list: room for two of each particle.
+ */
+static void describe(sked_robust_parameter *p, const sked_i_log_normal *prior, const sked_i_belief *b,
+                     const double *data, int64_t stride, bool inverse, sked_i_keyed *list)
 {
     double mean = 0, squares = 0, below = 0;
     const double sign = inverse ? -1 : 1;
     for (int k = 0; k < 5; k++)
         p->prior[k] = sked_i_exp(fmax(-700, fmin(700, sign * prior->mean + prior->spread * normal[k])));
-    for (int32_t i = 0; i < n; i++) {
-        list[i].value = sked_i_exp(fmax(-700, fmin(700, sign * list[i].value)));
-        mean += list[i].weight * list[i].value;
+    for (int32_t i = 0; i < b->particles; i++) {
+        const double value = sked_i_exp(fmax(-700, fmin(700, sign * data[i * stride])));
+        list[i] = (sked_i_keyed){sked_i_sort_key(value), i};
+        mean += b->weight[i] * value;
     }
-    for (int32_t i = 0; i < n; i++)
-        squares += list[i].weight * (list[i].value - mean) * (list[i].value - mean);
-    qsort(list, (size_t)n, sizeof *list, by_value);
+    for (int32_t i = 0; i < b->particles; i++) {
+        const double value = sked_i_sort_value(list[i].key);
+        squares += b->weight[i] * (value - mean) * (value - mean);
+    }
+    sked_i_sort_keyed(list, list + b->particles, b->particles);
     int32_t at = 0;
     for (int k = 0; k < 5; k++) {
-        while (at < n - 1 && below + list[at].weight < quantile[k])
-            below += list[at++].weight;
-        p->posterior[k] = list[at].value;
+        while (at < b->particles - 1 && below + b->weight[list[at].value] < quantile[k])
+            below += b->weight[list[at++].value];
+        p->posterior[k] = sked_i_sort_value(list[at].key);
     }
     p->mean = mean;
     p->spread = sqrt(squares);
@@ -190,7 +168,7 @@ static void describe(sked_robust_parameter *p, const sked_i_log_normal *prior, w
 typedef struct teller {
     const sked_i_rounds *l;
     sked_robust_result *r;
-    weighted *list; /* [particles] */
+    sked_i_keyed *list; /* [2 * particles] */
 } teller;
 
 /* One of the vector's parameters. */
@@ -199,10 +177,9 @@ static void tell_parameter(teller *t, int64_t k)
     const sked_i_belief *b = &t->l->belief;
     const sked_i_log_normal prior = {t->l->model.mean[k], t->l->model.spread[k]};
     sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
-    for (int32_t i = 0; i < b->particles; i++)
-        t->list[i] = (weighted){sked_i_belief_guess(b, i)[k], b->weight[i]};
     sked_i_model_name(&t->l->model, k, p->name, sizeof p->name);
-    describe(p, &prior, t->list, b->particles, k >= t->l->model.links && k < t->l->model.at_start_up);
+    describe(p, &prior, b, b->guess + k, t->l->model.count,
+             k >= t->l->model.links && k < t->l->model.at_start_up, t->list);
 }
 
 /* One that stands behind the links of a particle. */
@@ -210,10 +187,8 @@ static void tell_behind(teller *t, const char *name, int which, const sked_i_log
 {
     const sked_i_belief *b = &t->l->belief;
     sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
-    for (int32_t i = 0; i < b->particles; i++)
-        t->list[i] = (weighted){b->particle[(int64_t)i * b->dimension + b->links + which], b->weight[i]};
     snprintf(p->name, sizeof p->name, "%s", name);
-    describe(p, prior, t->list, b->particles, false);
+    describe(p, prior, b, b->particle + b->links + which, b->dimension, false, t->list);
 }
 
 /* The types of most ops, in the order of the graph. chosen: [types] */
@@ -240,7 +215,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     teller t = {l, r, NULL};
     int32_t *ops;
     bool *chosen;
-    SKED_OWN(&work, t.list, l->belief.particles);
+    SKED_OWN(&work, t.list, 2 * (int64_t)l->belief.particles);
     SKED_OWN0(&work, ops, m->types);
     SKED_OWN0(&work, chosen, m->types);
     SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->kinds);
@@ -290,17 +265,6 @@ static sked_status add_devices(const fitted *f, sked_error *err)
     return st;
 }
 
-/* The device of this name, or the first of this type that is not `other`; -1: none. */
-static int32_t find_end(const sked_machine *m, const char *name, int32_t other)
-{
-    const int32_t device = sked_machine_find_device(m, name);
-    const int32_t type = sked_i_names_find(&m->type_names, name, strlen(name));
-    for (int32_t d = 0; device < 0 && d < m->n_devices; d++)
-        if (m->type[d] == type && d != other)
-            return d;
-    return device;
-}
-
 /* What was learnt of the link between two devices; as it was given where there is none. */
 static void take_link(const fitted *f, int32_t from, int32_t to, double *latency, double *bandwidth)
 {
@@ -339,7 +303,7 @@ static sked_status add_links(const fitted *f, sked_error *err)
         double latency, bandwidth;
         bool oneway;
         sked_machine_given_link(m, i, &from, &to, &latency, &bandwidth, &oneway);
-        const int32_t a = find_end(m, from, -1), b = find_end(m, to, a);
+        const int32_t a = sked_i_model_device(m, from, -1), b = sked_i_model_device(m, to, a);
         take_link(f, a, b, &latency, &bandwidth);
         st = sked_machine_builder_add_link(f->b, from, to, latency, bandwidth, oneway, err);
     }

@@ -12,7 +12,6 @@
 #include "robust/refine.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,19 +40,6 @@ static double incumbent_time(const sked_i_rounds *l)
     return best == NULL ? INFINITY : best->estimate;
 }
 
-static void warn(const sked_i_rounds *l, const char *format, ...) SKED_PRINTF(2, 3);
-static void warn(const sked_i_rounds *l, const char *format, ...)
-{
-    char text[1200];
-    va_list args;
-    if (l->run->opt->warning == NULL)
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    l->run->opt->warning(l->run->opt->warning_data, text);
-}
-
 static void tell_progress(const sked_i_rounds *l, const char *phase)
 {
     const sked_robust_options *opt = l->run->opt;
@@ -75,7 +61,8 @@ static void write_down(sked_i_rounds *l, const sked_i_candidate *e, const sked_m
     sked_i_record_write_line(e->schedule, e->timing.order, e->maker, said, isnan(time) ? l->failure : NULL,
                              &text);
     if (text.failed || sked_i_append_add(&l->record, text.data, text.size, &why) != SKED_OK) {
-        warn(l, "measurements are no longer written: %s", text.failed ? "out of memory" : why.message);
+        sked_i_robust_warn(l->run->opt, "measurements are no longer written: %s",
+                           text.failed ? "out of memory" : why.message);
         sked_i_append_close(&l->record);
     }
     sked_i_buffer_free(&text);
@@ -110,7 +97,7 @@ static sked_status note(sked_i_rounds *l, sked_i_candidate *e, const sked_measur
     sked_i_rounds_weigh(l);
     const sked_i_candidate *best = sked_i_candidates_best(&l->candidates);
     const double least = best == NULL ? NAN : sked_i_candidates_time(best);
-    t->best = least > 0 || isnan(least) ? sked_target_work(l->run->target) / least : 1;
+    t->best = sked_i_robust_speedup(l->run, least);
     if (!resumed)
         write_down(l, e, said, time);
     return SKED_OK;
@@ -126,7 +113,7 @@ static sked_status learn(sked_i_rounds *l, const sked_i_candidate *e, const sked
     if (!(said->time > 0))
         return SKED_OK;
     if (said->start != NULL && said->finish != NULL)
-        st = sked_i_belief_add_trace(&l->belief, &e->timing, said, err);
+        st = sked_i_traces_add(&l->belief.trace, &l->model, &e->timing, said, err);
     if (st == SKED_OK && (said->start == NULL || l->model.sized))
         st = sked_i_belief_add(&l->belief, &e->timing, said->time, variance, err);
     return st;
@@ -171,7 +158,7 @@ static double judge_answer(sked_i_rounds *l, const sked_i_order *o)
         snprintf(l->failure, sizeof l->failure, "the target says %g", o->said.time);
     else
         snprintf(l->failure, sizeof l->failure, "%s", o->why.message);
-    warn(l, "measurement %lld failed: %s", (long long)l->trials + 1, l->failure);
+    sked_i_robust_warn(l->run->opt, "measurement %lld failed: %s", (long long)l->trials + 1, l->failure);
     return NAN;
 }
 
@@ -200,7 +187,8 @@ static sked_status doubt(sked_i_rounds *l, sked_i_candidate *e, const sked_measu
     if (!agreed) {
         snprintf(l->failure, sizeof l->failure, "%g is far from all guesses; measured again it was %g",
                  first->time, time);
-        warn(l, "measurement %lld is left out: %s", (long long)l->trials + 1, l->failure);
+        sked_i_robust_warn(l->run->opt, "measurement %lld is left out: %s", (long long)l->trials + 1,
+                           l->failure);
     }
     SKED_TRY(note(l, e, first, agreed ? first->time : NAN, false, err));
     SKED_TRY(note(l, e, &again.said, time, false, err));
@@ -483,10 +471,11 @@ static sked_status resume(sked_i_rounds *l, const sked_i_record_head *head, char
     if (st != SKED_OK)
         return st;
     if (*good < size)
-        warn(l, "%s: the last line was cut off and is left out", path);
+        sked_i_robust_warn(l->run->opt, "%s: the last line was cut off and is left out", path);
     if (seed != head->seed)
-        warn(l, "%s: its seed was %llu, not %llu; a simulated target may be another one", path,
-             (unsigned long long)seed, (unsigned long long)head->seed);
+        sked_i_robust_warn(l->run->opt,
+                           "%s: its seed was %llu, not %llu; a simulated target may be another one", path,
+                           (unsigned long long)seed, (unsigned long long)head->seed);
     return SKED_OK;
 }
 
