@@ -1,5 +1,7 @@
 #include "report/comparison.h"
 
+#include "report/page.h"
+
 /* Tell apart with the common kinds of colour blindness, and their forms differ too. */
 static const char *const colors[SKED_I_MARKS] = {"808890", "4393c3", "e08214", "9970ab", "1b9e77"};
 
@@ -36,15 +38,6 @@ static double best_on_target(const sked_robust_member *s)
     return s->best >= 0 ? s->target[s->best] : NAN;
 }
 
-static void add_number(sked_i_buffer *b, const char *name, double x)
-{
-    sked_i_buffer_format(b, ",\"%s\":", name);
-    if (isfinite(x))
-        sked_i_buffer_number(b, x);
-    else
-        sked_i_buffer_text(b, "null");
-}
-
 static void add_points(sked_i_buffer *b, const char *name, const sked_robust_member *s, const double *value)
 {
     const int32_t stride = sked_i_mark_stride(s);
@@ -70,13 +63,13 @@ static void add_member(sked_i_buffer *b, const sked_robust_result *c, int k, boo
         b, ",\"color\":\"#%s\",\"form\":%d,\"count\":%d,\"stride\":%d,\"best\":%d,\"failed\":%d",
         sked_i_mark_color(mark), mark, (int)s->count, (int)sked_i_mark_stride(s), (int)s->best,
         (int)s->failures);
-    add_number(b, "proxySpeedup", best_on_proxy(s));
-    add_number(b, "targetSpeedup", best_on_target(s));
-    add_number(b, "bestProxy", s->best >= 0 ? s->proxy[s->best] : NAN);
-    add_number(b, "ged", s->ged);
-    add_number(b, "dInv", s->d_inv);
-    add_number(b, "dSen", s->d_sen);
-    add_number(b, "seconds", s->seconds);
+    sked_i_page_member(b, "proxySpeedup", best_on_proxy(s));
+    sked_i_page_member(b, "targetSpeedup", best_on_target(s));
+    sked_i_page_member(b, "bestProxy", s->best >= 0 ? s->proxy[s->best] : NAN);
+    sked_i_page_member(b, "ged", s->ged);
+    sked_i_page_member(b, "dInv", s->d_inv);
+    sked_i_page_member(b, "dSen", s->d_sen);
+    sked_i_page_member(b, "seconds", s->seconds);
     if (points) {
         add_points(b, "proxy", s, s->proxy);
         add_points(b, "target", s, s->target);

@@ -25,7 +25,11 @@ void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const cha
 const char *sked_i_plot_speedup(const sked_robust_result *r, char *buf, size_t size);
 void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis *y);
 /* Forms: diamond, circle, square, triangle, triangle on its head. */
-void sked_i_plot_mark(sked_i_buffer *b, int mark, double x, double y, double r);
+void sked_i_plot_form(sked_i_buffer *b, int mark, double x, double y, double r);
+/* One mark in its colour, of a class of the style (NULL: none). */
+void sked_i_plot_mark(sked_i_buffer *b, const char *class, int mark, double x, double y, double r);
+/* A mark and what it means, at *x, which moves behind it. */
+void sked_i_plot_key(sked_i_buffer *b, int mark, const char *name, double *x);
 /* The mark of each method with its name. */
 void sked_i_plot_legend(sked_i_buffer *b, const sked_robust_result *c);
 /* A ring around the winner's mark, and the word. */

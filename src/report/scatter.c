@@ -23,7 +23,7 @@ static void draw_points(sked_i_buffer *b, const sked_robust_result *c, const ske
         sked_i_buffer_format(b, "<g class=\"p\" fill=\"#%s\">", sked_i_mark_color(mark));
         for (int32_t k = 0; k < s->count; k += sked_i_mark_stride(s))
             if (!isnan(s->target[k]))
-                sked_i_plot_mark(b, mark, sked_i_axis_at(x, s->proxy[k]), sked_i_axis_at(y, s->target[k]),
+                sked_i_plot_form(b, mark, sked_i_axis_at(x, s->proxy[k]), sked_i_axis_at(y, s->target[k]),
                                  s->count == 1 ? 5 : 3.5);
         sked_i_buffer_text(b, "</g>\n");
     }
