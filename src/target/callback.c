@@ -30,13 +30,9 @@ static sked_status check(const sked_target *t, int32_t ops, sked_i_trace *r, ske
     if (!(r->time >= 0 && r->time < SKED_I_MOST_TIME && (r->time > 0 || !timed)))
         return sked_i_fail(err, SKED_ERR_DEVICE, "the time %g is not %s 0 and below %g", r->time,
                            timed ? "above" : "at least", SKED_I_MOST_TIME);
-    if (is_empty(r, ops)) {
-        const double time = r->time;
-        sked_i_answer_trace_free(r);
-        r->time = time;
-        return SKED_OK;
-    }
-    for (int32_t i = 0; i < ops && st == SKED_OK; i++)
+    if (is_empty(r, ops))
+        sked_i_answer_trace_drop(r);
+    for (int32_t i = 0; r->start != NULL && i < ops && st == SKED_OK; i++)
         st = check_op(t, r, i, err);
     return st;
 }

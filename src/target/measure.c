@@ -17,9 +17,15 @@ void sked_measurement_clear(sked_measurement *m)
 
 void sked_i_answer_trace_free(sked_i_trace *r)
 {
+    sked_i_answer_trace_drop(r);
+    r->time = 0;
+}
+
+void sked_i_answer_trace_drop(sked_i_trace *r)
+{
     free(r->start);
     free(r->finish);
-    *r = (sked_i_trace){0};
+    r->start = r->finish = NULL;
 }
 
 /* One run of the replay; the times of ops only where they are wanted. */
@@ -51,11 +57,8 @@ static sked_status run_once(sked_target *t, const sked_schedule *s, sked_i_trace
     const sked_status st =
         first->kind->run != NULL ? first->kind->run(t, first->setting, s, out, err) : replay(t, s, out, err);
     t->runs++;
-    if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE) {
-        const double time = out->time;
-        sked_i_answer_trace_free(out);
-        out->time = time;
-    }
+    if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE)
+        sked_i_answer_trace_drop(out);
     return st;
 }
 

@@ -36,6 +36,8 @@ typedef struct sked_i_trace {
     double *start, *finish; /* [ops] NULL: the run gave no more than its time */
 } sked_i_trace;
 void sked_i_answer_trace_free(sked_i_trace *r);
+/* Frees start and finish; the time stays. */
+void sked_i_answer_trace_drop(sked_i_trace *r);
 
 typedef struct sked_i_target_part {
     const struct sked_i_target *kind;

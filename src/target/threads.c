@@ -58,10 +58,7 @@ static void close_threads(sked_target *t)
             area_free(&x->array[d]);
     }
     sked_i_cores_free(&x->cores);
-    free(x->kind);
-    free(x->result);
-    free(x->array);
-    free(x->busy);
+    sked_i_arena_free(&x->arena);
     free(x);
     t->state = NULL;
 }
@@ -204,10 +201,10 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     SKED_TRY(sked_i_cores_find(&x->cores, err));
     SKED_TRY(check_devices(x, setting[OPTION_OVERSUBSCRIBE] != 0, err));
     SKED_TRY(check_length(x, t, err));
-    SKED_NEW(x->kind, g->n_ops);
-    SKED_NEW0(x->result, x->devices);
-    SKED_NEW0(x->array, x->devices);
-    SKED_NEW0(x->busy, x->devices);
+    SKED_OWN(&x->arena, x->kind, g->n_ops);
+    SKED_OWN0(&x->arena, x->result, x->devices);
+    SKED_OWN0(&x->arena, x->array, x->devices);
+    SKED_OWN0(&x->arena, x->busy, x->devices);
     choose_kinds(x, g, (int)setting[OPTION_KIND]);
     SKED_TRY(make_busy(x, g, setting[OPTION_LIMIT], err));
 cleanup:

@@ -8,6 +8,7 @@
  */
 #ifndef SKED_TARGET_THREADS_H
 #define SKED_TARGET_THREADS_H
+#include "base/arena.h"
 #include "target/busy.h"
 #include "target/cores.h"
 #include "target/queues.h"
@@ -20,6 +21,7 @@ typedef struct sked_i_threads_area {
 } sked_i_threads_area;
 
 typedef struct sked_i_threads {
+    sked_i_arena arena;
     sked_i_cores cores;
     int32_t devices;
     double unit;                     /* seconds of a duration of 1 */
