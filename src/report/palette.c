@@ -71,11 +71,11 @@ sked_status sked_i_view_colors(sked_i_view *v, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = v->graph;
-    int32_t *count = NULL, rank[SKED_I_COLORS], typed = 0, shown = 0;
-    uint8_t *of_type = NULL;
+    int32_t *count, rank[SKED_I_COLORS], typed = 0, shown = 0;
+    uint8_t *of_type;
     SKED_OWN(&v->arena, v->color, g->n_ops);
-    SKED_NEW0(count, g->n_types);
-    SKED_NEW(of_type, g->n_types);
+    SKED_OWN0(&v->arena, count, g->n_types);
+    SKED_OWN(&v->arena, of_type, g->n_types);
     for (int32_t i = 0; i < g->n_ops; i++)
         if (g->type[i] >= 0) {
             count[g->type[i]]++;
@@ -96,7 +96,5 @@ sked_status sked_i_view_colors(sked_i_view *v, sked_error *err)
     for (int32_t i = 0; i < g->n_ops; i++)
         v->color[i] = g->type[i] >= 0 ? of_type[g->type[i]] : typed == 0 ? 0 : SKED_I_COLORS - 1;
 cleanup:
-    free(count);
-    free(of_type);
     return st;
 }

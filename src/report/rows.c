@@ -103,12 +103,13 @@ static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, 
 {
     sked_status st = SKED_OK;
     packer k = {.tolerance = v->tolerance, .ii = v->schedule->ii};
-    phase_item *item = NULL;
-    SKED_NEW(k.busy.at, n);
-    SKED_NEW(k.free.at, n);
-    SKED_NEW(k.limit, n * (v->copies + 1));
+    sked_i_arena work = {0};
+    SKED_OWN(&work, k.busy.at, n);
+    SKED_OWN(&work, k.free.at, n);
+    SKED_OWN(&work, k.limit, n * (v->copies + 1));
     if (v->schedule->ii > 0) {
-        SKED_NEW(item, n);
+        phase_item *item;
+        SKED_OWN(&work, item, n);
         pack_modulo(&k, bar, n, item, v->copies);
     } else {
         for (int64_t i = 0; i < n; i++)
@@ -116,10 +117,7 @@ static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, 
     }
     *rows = k.rows;
 cleanup:
-    free(k.busy.at);
-    free(k.free.at);
-    free(k.limit);
-    free(item);
+    sked_i_arena_free(&work);
     return st;
 }
 

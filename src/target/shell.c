@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include "target/shell.h"
 
+#include "base/child.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -203,21 +205,6 @@ const char *sked_i_shell_complaint(sked_i_shell_end end)
 
 /* ------------------------------------------------------------------ files */
 
-/* The file is new and nobody reads it before the program runs, so it is written in place. */
-static bool write_all(int fd, const char *data, int64_t size)
-{
-    while (size > 0) {
-        const ssize_t n = write(fd, data, (size_t)size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= n;
-    }
-    return true;
-}
-
 void sked_i_shell_quote(sked_i_buffer *command, const char *path)
 {
     sked_i_buffer_char(command, '\'');
@@ -234,7 +221,7 @@ sked_status sked_i_shell_file(const sked_i_buffer *text, char *path, sked_error 
     const int fd = mkostemps(path, 5, O_CLOEXEC);
     if (fd < 0)
         return sked_i_fail(err, SKED_ERR_IO, "cannot create a temporary file: %s", strerror(errno));
-    bool written = write_all(fd, text->data, text->size);
+    bool written = sked_i_child_send(fd, text->data, (size_t)text->size);
     written = close(fd) == 0 && written;
     if (written)
         return SKED_OK;

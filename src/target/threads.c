@@ -57,7 +57,6 @@ static void close_threads(sked_target *t)
         if (x->array != NULL)
             area_free(&x->array[d]);
     }
-    sked_i_cores_free(&x->cores);
     sked_i_arena_free(&x->arena);
     free(x);
     t->state = NULL;
@@ -198,7 +197,7 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     x->scale = setting[OPTION_SCALE];
     x->unit = choose_unit(t, setting[OPTION_UNIT]);
     x->timeout = setting[OPTION_TIMEOUT];
-    SKED_TRY(sked_i_cores_find(&x->cores, err));
+    SKED_TRY(sked_i_cores_find(&x->cores, &x->arena, err));
     SKED_TRY(check_devices(x, setting[OPTION_OVERSUBSCRIBE] != 0, err));
     SKED_TRY(check_length(x, t, err));
     SKED_OWN(&x->arena, x->kind, g->n_ops);
