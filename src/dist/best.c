@@ -30,6 +30,22 @@ sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t siz
     return st;
 }
 
+sked_status sked_i_dist_send_schedule(int to, sked_i_mail kind, const sked_schedule *s, sked_error *err)
+{
+    sked_status st = sked_i_dist_send(to, kind, s->start, s->ops * (int64_t)sizeof *s->start, err);
+    if (st == SKED_OK && s->device != NULL)
+        st = sked_i_dist_send(to, kind, s->device, s->ops * (int64_t)sizeof *s->device, err);
+    return st;
+}
+
+sked_status sked_i_dist_read_schedule(int from, sked_i_mail kind, sked_schedule *s, sked_error *err)
+{
+    sked_status st = sked_i_dist_read(from, kind, s->start, s->ops * (int64_t)sizeof *s->start, err);
+    if (st == SKED_OK && s->device != NULL)
+        st = sked_i_dist_read(from, kind, s->device, s->ops * (int64_t)sizeof *s->device, err);
+    return st;
+}
+
 sked_status sked_i_dist_share(const void *mine, int64_t size, void *all, sked_error *err)
 {
     const int rank = sked_dist_rank(), ranks = sked_dist_size();
@@ -130,55 +146,33 @@ static bool better(const outcome *a, const outcome *b)
     return a->value != b->value ? a->value < b->value : a->makespan < b->makespan;
 }
 
-/* The winner's best schedule on its way to rank 0: this, the starts, the devices where there are any. */
+/* The winner's result on its way to rank 0, before its best schedule. */
 typedef struct delivery {
     double ii;
     char method[sizeof((sked_result *)0)->method];
 } delivery;
 
-static int64_t delivery_size(const sked_schedule *s)
+static sked_status send_best(const sked_result *r, sked_error *err)
 {
-    return (int64_t)sizeof(delivery) +
-           s->ops * (int64_t)(sizeof *s->start + (s->device != NULL ? sizeof *s->device : 0));
-}
-
-static sked_status send_schedule(const sked_result *r, sked_error *err)
-{
-    const sked_schedule *s = r->schedule[0];
-    const int64_t size = delivery_size(s);
-    const size_t n = (size_t)s->ops;
-    delivery *d = sked_i_alloc(size, 1);
-    if (d == NULL)
-        return sked_i_no_memory(err);
-    d->ii = s->ii;
-    memcpy(d->method, r->method, sizeof d->method);
-    memcpy(d + 1, s->start, n * sizeof *s->start);
-    if (s->device != NULL)
-        memcpy((char *)(d + 1) + n * sizeof *s->start, s->device, n * sizeof *s->device);
-    const sked_status st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, d, size, err);
-    free(d);
-    return st;
+    delivery d = {.ii = r->schedule[0]->ii};
+    memcpy(d.method, r->method, sizeof d.method);
+    const sked_status st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err);
+    return st == SKED_OK ? sked_i_dist_send_schedule(0, SKED_I_MAIL_SCHEDULE, r->schedule[0], err) : st;
 }
 
 /* Rank 0 puts it in the place of its own result. */
-static sked_status take_schedule(const sked_problem *p, int winner, sked_result *r, sked_error *err)
+static sked_status take_best(const sked_problem *p, int winner, sked_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_schedule *s = NULL;
-    delivery *d = NULL;
+    delivery d;
     sked_result fresh = {.size = sizeof fresh, .seconds = r->seconds, .build_seconds = r->build_seconds};
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
-    const size_t n = (size_t)s->ops;
-    const int64_t size = delivery_size(s);
     SKED_NEW(fresh.schedule, 1);
-    if ((d = sked_i_alloc(size, 1)) == NULL)
-        SKED_TRY(sked_i_no_memory(err));
-    SKED_TRY(sked_i_dist_read(winner, SKED_I_MAIL_SCHEDULE, d, size, err));
-    s->ii = d->ii;
-    snprintf(fresh.method, sizeof fresh.method, "%s", d->method);
-    memcpy(s->start, d + 1, n * sizeof *s->start);
-    if (s->device != NULL)
-        memcpy(s->device, (char *)(d + 1) + n * sizeof *s->start, n * sizeof *s->device);
+    SKED_TRY(sked_i_dist_read(winner, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err));
+    SKED_TRY(sked_i_dist_read_schedule(winner, SKED_I_MAIL_SCHEDULE, s, err));
+    s->ii = d.ii;
+    snprintf(fresh.method, sizeof fresh.method, "%s", d.method);
     SKED_TRY(sked_schedule_validate(p, s, err));
     fresh.schedule[0] = s;
     fresh.count = 1;
@@ -188,12 +182,10 @@ static sked_status take_schedule(const sked_problem *p, int winner, sked_result 
     r->n_curve = 0;
     sked_result_clear(r);
     *r = fresh;
-    free(d);
     return SKED_OK;
 cleanup:
     sked_schedule_destroy(s);
     free(fresh.schedule);
-    free(d);
     return st;
 }
 
@@ -271,9 +263,9 @@ static sked_status find_best(const sked_problem *p, sked_status status, sked_res
     if (st != SKED_OK || best.status != SKED_OK)
         return st != SKED_OK ? st : status;
     if (winner != 0 && rank == winner)
-        st = send_schedule(r, err);
+        st = send_best(r, err);
     if (winner != 0 && rank == 0)
-        st = take_schedule(p, winner, r, err);
+        st = take_best(p, winner, r, err);
     if (rank == 0 && st == SKED_OK) {
         r->value = best.value;
         r->lower_bound = best.bound;
