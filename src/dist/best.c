@@ -8,6 +8,7 @@
 #include "schedule/schedule.h"
 #include "schedule/value_curve.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ uint64_t sked_dist_seed(uint64_t seed)
 
 sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t size, sked_error *err)
 {
+    assert(from != sked_dist_rank() && size >= 0);
     void *message = NULL;
     int64_t bytes = 0;
     sked_status st = sked_i_dist_receive(from, kind, true, &message, &bytes, err);
@@ -50,6 +52,7 @@ sked_status sked_i_dist_share(const void *mine, int64_t size, void *all, sked_er
 {
     const int rank = sked_dist_rank(), ranks = sked_dist_size();
     char *const rows = all;
+    assert(rank >= 0 && rank < ranks && size > 0);
     sked_status st = SKED_OK;
     memcpy(rows + rank * size, mine, (size_t)size);
     for (int k = 0; k < ranks; k++)
@@ -155,6 +158,7 @@ typedef struct delivery {
 static sked_status send_best(const sked_result *r, sked_error *err)
 {
     delivery d = {.ii = r->schedule[0]->ii};
+    assert(sked_dist_rank() > 0 && r->count > 0);
     memcpy(d.method, r->method, sizeof d.method);
     const sked_status st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err);
     return st == SKED_OK ? sked_i_dist_send_schedule(0, SKED_I_MAIL_SCHEDULE, r->schedule[0], err) : st;
@@ -167,6 +171,7 @@ static sked_status take_best(const sked_problem *p, int winner, sked_result *r, 
     sked_schedule *s = NULL;
     delivery d;
     sked_result fresh = {.size = sizeof fresh, .seconds = r->seconds, .build_seconds = r->build_seconds};
+    assert(winner > 0 && sked_dist_rank() == 0);
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
     SKED_NEW(fresh.schedule, 1);
     SKED_TRY(sked_i_dist_read(winner, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err));
@@ -217,6 +222,7 @@ static int sum_up(const outcome *all, int ranks, outcome *best)
 {
     int winner = 0;
     double bound = -INFINITY, evaluations = 0, optimal = 0;
+    assert(ranks > 0);
     for (int k = 0; k < ranks; k++) {
         winner = better(&all[k], &all[winner]) ? k : winner;
         bound = fmax(bound, all[k].bound);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -95,6 +96,7 @@ void sked_dist_watch(volatile sig_atomic_t *stop)
 {
     if (size == 1 || threads_allowed < MPI_THREAD_MULTIPLE || watching)
         return;
+    assert(stop != NULL);
     sigset_t all, before; /* signals are for the threads that work: they end waits there */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -124,6 +126,7 @@ static void reap(void)
 void sked_i_dist_finish(sked_status failure)
 {
     const double end = sked_clock() + 1;
+    assert(!atomic_load(&watched_enough)); /* it comes once */
     atomic_store(&watched_enough, true);
     if (watching)
         pthread_join(watcher, NULL);
@@ -149,6 +152,7 @@ sked_status sked_i_dist_send(int to, sked_i_mail kind, const void *data, int64_t
     if (bytes > INT_MAX)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a message of %lld bytes is too large for MPI",
                            (long long)bytes);
+    assert(to >= 0 && to < size && to != rank && bytes >= 0);
     parcel *p = sked_i_alloc(1, sizeof *p + (size_t)bytes);
     if (p == NULL)
         return sked_i_no_memory(err);
@@ -181,6 +185,7 @@ sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **da
     MPI_Message message;
     MPI_Status status;
     int count;
+    assert(from >= 0 && from < size && from != rank);
     *data = NULL;
     if (!look(from, kind, wait, &message, &status))
         return SKED_OK;

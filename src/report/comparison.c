@@ -2,12 +2,15 @@
 
 #include "report/page.h"
 
+#include <assert.h>
+
 /* Tell apart with the common kinds of colour blindness, and their forms differ too. */
 static const char *const colors[SKED_I_MARKS] = {"808890", "4393c3", "e08214", "9970ab", "1b9e77"};
 
 int sked_i_mark_of(const sked_robust_result *c, int k)
 {
     int earlier = 0;
+    assert(k >= 0 && k < c->count);
     for (int i = 0; i < k; i++)
         earlier += c->member[i]->count > 1;
     return c->member[k]->count > 1 ? 1 + earlier % (SKED_I_MARKS - 1) : 0;
@@ -15,6 +18,7 @@ int sked_i_mark_of(const sked_robust_result *c, int k)
 
 const char *sked_i_mark_color(int mark)
 {
+    assert(mark >= 0 && mark < SKED_I_MARKS);
     return colors[mark];
 }
 

@@ -3,6 +3,8 @@
 #include "report/comparison.h"
 #include "report/page.h"
 
+#include <assert.h>
+
 enum { most_parameters = 200 }; /* rows of the page's table */
 
 bool sked_i_course_known(const sked_robust_result *r)
@@ -12,6 +14,7 @@ bool sked_i_course_known(const sked_robust_result *r)
 
 int32_t sked_i_course_stride(const sked_robust_result *r)
 {
+    assert(sked_i_course_known(r)); /* a stride of 0 would never end */
     return (r->measurements + SKED_I_MOST_POINTS - 1) / SKED_I_MOST_POINTS;
 }
 

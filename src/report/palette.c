@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static const char *const colors[SKED_I_COLORS] = {"77aadd", "ee8866", "eedd88", "44bb99", "ffaabb",
@@ -10,7 +11,8 @@ static const char *const colors[SKED_I_COLORS] = {"77aadd", "ee8866", "eedd88", 
 
 const char *sked_i_palette_hex(int color)
 {
-    return colors[color >= 0 && color < SKED_I_COLORS ? color : SKED_I_COLORS - 1];
+    assert(color >= 0 && color < SKED_I_COLORS);
+    return colors[color];
 }
 
 /* One of six ramps of the colour wheel at a light saturation; position 0..1. */

@@ -4,6 +4,7 @@
 #include "report/label.h"
 #include "report/palette.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static const double page_width = 760, page_height = 480;
@@ -28,6 +29,7 @@ static double scaled(const sked_i_axis *a, double value)
 double sked_i_axis_at(const sked_i_axis *a, double value)
 {
     const double from = scaled(a, a->from), to = scaled(a, a->to);
+    assert(a->to > a->from && (!a->logarithmic || a->from > 0));
     return a->low + (a->high - a->low) * (scaled(a, value) - from) / (to - from);
 }
 
@@ -78,6 +80,7 @@ static void draw_tick(sked_i_buffer *b, const sked_i_axis *a, bool upright, doub
 static void draw_decades(sked_i_buffer *b, const sked_i_axis *a)
 {
     static const int mantissas[] = {1, 2, 5};
+    assert(a->logarithmic && a->from > 0);
     const int first = (int)floor(log10(a->from)), last = (int)floor(log10(a->to));
     const int steps = last - first < 2 ? 3 : 1, every = 1 + (last - first) / 10;
     for (int k = first; k <= last; k += every)
@@ -106,6 +109,7 @@ void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis 
 
 void sked_i_plot_form(sked_i_buffer *b, int mark, double x, double y, double r)
 {
+    assert(mark >= 0 && mark < SKED_I_MARKS);
     switch (mark) {
     case 0:
         sked_i_label_draw(b, "<path d=\"M~ ~l~ ~l~ ~l~ ~z\"/>", x, y - 1.4 * r, 1.4 * r, 1.4 * r, -1.4 * r,

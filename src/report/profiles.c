@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum { most_devices = 64 }; /* curves of memory by device */

@@ -107,6 +107,7 @@ sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, dou
 
 static void know(sked_i_belief *b, int64_t at, double value)
 {
+    assert(at >= 0 && at < b->dimension);
     b->prior_mean[at] = value;
     b->prior_spread[at] = 0;
     for (int32_t i = 0; i < b->particles; i++)
@@ -224,6 +225,7 @@ static void propose(sked_i_belief *b, int32_t i, double *to)
     const int32_t half = b->particles / 2, other = i < half ? half : 0;
     const int32_t span = i < half ? b->particles - half : half;
     const double *p = particle_at(b, i);
+    assert(span > 0);
     const double *u = particle_at(b, other + (int32_t)sked_i_rng_below(rng, (uint64_t)span));
     const double *v = particle_at(b, other + (int32_t)sked_i_rng_below(rng, (uint64_t)span));
     const double far = sked_i_rng_uniform(rng) < 0.1 ? 1 : 2.38 / sqrt(2.0 * b->dimension);
@@ -273,6 +275,7 @@ static void normalise_weights(sked_i_belief *b)
         best = fmax(best, b->log_weight[i]);
     for (int32_t i = 0; i < b->particles; i++)
         sum += b->weight[i] = sked_i_exp(fmax(-700, b->log_weight[i] - best));
+    assert(sum >= 1); /* the best weighs 1 */
     for (int32_t i = 0; i < b->particles; i++)
         b->weight[i] /= sum;
 }
@@ -324,6 +327,7 @@ static void set_overlap(sked_i_belief *b, int64_t i, int64_t j)
 {
     const sked_i_model *m = b->model;
     const double *p = b->data[i].smooth, *q = b->data[j].smooth;
+    assert(j <= i && p != NULL && q != NULL);
     double ops = 0, rest = 0;
     for (int64_t k = 0; k < b->many; k++) {
         const double s = m->spread[m->at_type + k], x = p[k] * q[k] * s * s;
@@ -409,6 +413,7 @@ void sked_i_belief_mean(const sked_i_belief *b, double *mean)
 
 int32_t sked_i_belief_draw(const sked_i_belief *b, double u)
 {
+    assert(u >= 0 && u < 1);
     int32_t i = 0;
     for (double sum = b->weight[0]; sum <= u && i < b->particles - 1; sum += b->weight[i])
         i++;

@@ -7,6 +7,7 @@
 #include "robust/posterior.h"
 #include "schedule/equal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -184,6 +185,7 @@ sked_status sked_i_candidates_predict(sked_i_candidate_set *candidates, const sk
                                       const sked_i_limit *limit, sked_error *err)
 {
     prediction p = {candidates, b, limit};
+    assert(candidates->particles == b->particles && candidates->model == b->model);
     sked_i_belief_work *w = b->work[0];
     const sked_status st = sked_i_parallel(b->threads, predict_part, &p, err);
     if (st != SKED_OK || sked_i_limit_stopped(limit))
@@ -236,6 +238,7 @@ void sked_i_candidates_estimate(sked_i_candidate_set *candidates, const sked_i_b
         e->deviation = 0;
         if (!noisy || e->times == 0)
             continue;
+        assert(e->times <= e->measured && candidates->miss > 0);
         const double repeat = candidates->repeat / e->times,
                      share = candidates->miss / (candidates->miss + repeat);
         sked_i_candidates_expect(e, b, &mean, &deviation);
@@ -270,6 +273,7 @@ static double improvement(double best, double mean, double deviation)
 static double surprise(const sked_i_candidate_set *candidates, const sked_i_candidate *e,
                        const sked_i_belief *b, int32_t i)
 {
+    assert(candidates->repeat == 0 || candidates->miss > 0);
     const double share =
         candidates->repeat > 0 ? sqrt(candidates->miss / (candidates->miss + candidates->repeat)) : 1;
     return e->novelty * share * sked_i_belief_noise(b, i) * e->predicted[i];

@@ -4,6 +4,7 @@
 #include "base/thread.h"
 #include "robust/posterior.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -102,6 +103,7 @@ static void run_part(void *data, int part)
 static void aim(job *j, int number, const sked_i_candidate_set *candidates, const sked_i_belief *b,
                 sked_i_rng *rng)
 {
+    assert(number >= 0 && j->parameter != NULL);
     const int32_t i = sked_i_belief_draw(b, sked_i_rng_uniform(rng));
     j->warm = sked_i_candidates_fittest(candidates, i);
     if (number == 0) {

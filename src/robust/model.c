@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +181,7 @@ int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to)
 
 static void set_prior(sked_i_model *m, int64_t at, double median, double spread)
 {
+    assert(at < m->count && median > 0);
     m->mean[at] = sked_i_log(median);
     m->spread[at] = spread;
 }
@@ -443,6 +445,7 @@ sked_status sked_i_timing_open(sked_i_timing *r, sked_i_arena *a, const sked_i_m
     const sked_graph *g = m->problem->graph;
     sked_status st = SKED_OK;
     *r = (sked_i_timing){.ops = g->n_ops};
+    assert(s->ops == g->n_ops && s->devices == m->costs.devices);
     SKED_OWN(a, r->order, g->n_ops);
     SKED_OWN(a, r->before, g->n_ops);
     SKED_OWN(a, r->kind, g->n_ops);
@@ -514,6 +517,7 @@ static sked_status guess_machine(sked_i_guess *g, const sked_i_model *m, const s
         g->speed[d] = from->speed[d] / r->kind[m->kind_of[d]];
     for (int64_t k = 0; k < pairs; k++) {
         const int32_t link = m->link_of[k];
+        assert(link < m->links);
         g->latency[k] = link < 0 ? from->link_latency[k] : r->latency[link];
         g->bandwidth[k] = link < 0 ? from->link_bandwidth[k] : 1 / r->per_byte[link];
     }

@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "robust/robust_loop.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { MOST_FAILURES = 2 };
@@ -94,6 +95,7 @@ sked_i_candidate *sked_i_rounds_contender(const sked_i_rounds *l)
     sked_i_candidate *rival = find_rival(l, best);
     if (rival == NULL)
         return NULL;
+    assert(rival != best && best->times > 0 && rival->times > 0);
     const double apart = sked_i_log(rival->estimate / best->estimate);
     if (apart >
         clearly_behind * sqrt(best->deviation * best->deviation + rival->deviation * rival->deviation))

@@ -12,6 +12,7 @@
 #include "robust/ranks.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -262,6 +263,7 @@ static sked_status take_answer(pipeline *l, sked_robust_member *m, int32_t k, co
 static sked_status measure_some(pipeline *l, sked_robust_member *m, int32_t first, sked_i_order *orders,
                                 bool *over, sked_error *err)
 {
+    assert(first >= 0 && first < m->count);
     const int32_t left = m->count - first, count = left < l->run->ranks ? left : l->run->ranks;
     for (int32_t k = 0; k < count; k++)
         orders[k] = (sked_i_order){.schedule = m->schedule[first + k], .said = {.size = sizeof orders->said}};

@@ -5,6 +5,7 @@
 #include "robust/prior.h"
 #include "robust/solve.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -150,6 +151,7 @@ static double linearise(const sked_i_belief *b, work *w, const double *particle,
 {
     const int64_t n = b->n_data;
     double sum = 0;
+    assert(w->cap >= n);
     set_point(b, w, particle, x);
     for (int64_t d = 0; d < n; d++) {
         double *steep = w->steep + d * b->many;
@@ -227,6 +229,7 @@ static double log_det(const sked_i_belief *b, work *w, const double *particle)
 {
     const int64_t n = b->n_data;
     const double op_spread = sked_i_exp(particle[b->links + SKED_I_OP_SPREAD]);
+    assert(b->overlap_ops != NULL && b->overlap_rest != NULL);
     const double share = b->trace.runs > 0 ? 0 : fmin(1, op_spread / sked_i_smoothing);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++) {

@@ -4,6 +4,7 @@
 #include "formats/json.h"
 #include "schedule/equal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,7 @@ void sked_i_record_write_head(const sked_i_record_head *h, sked_i_buffer *out)
 static void write_column(sked_i_buffer *out, const char *key, const int32_t *whole, const double *x,
                          int32_t n)
 {
+    assert((whole == NULL) != (x == NULL));
     sked_i_buffer_format(out, "%s:[", key);
     for (int32_t i = 0; i < n; i++) {
         if (i > 0)

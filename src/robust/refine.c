@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "robust/posterior.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -99,11 +100,13 @@ static void find_room(const refiner *r, int32_t op, int32_t *low, int32_t *high)
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
         if (g->edge_distance[e] == 0 && r->place[g->edge_to[e]] <= *high)
             *high = r->place[g->edge_to[e]] - 1;
+    assert(*low <= r->place[op] && r->place[op] <= *high);
 }
 
 static void shift(refiner *r, int32_t op, int32_t to)
 {
     int32_t *order = r->timing.order;
+    assert(order[r->place[op]] == op && to >= 0 && to < r->timing.ops);
     const int32_t step = to > r->place[op] ? 1 : -1;
     for (int32_t k = r->place[op]; k != to; k += step) {
         order[k] = order[k + step];

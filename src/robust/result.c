@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "robust/posterior.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const sked_i_key
     sked_i_candidate *const e = l->candidates.entry[x->value];
     const double time = sked_i_candidates_time(e);
     const int32_t k = m->count++;
+    assert(e->schedule != NULL && e->measured > 0);
     m->schedule[k] = e->schedule;
     e->schedule = NULL;
     m->proxy[k] = -sked_i_sort_value(x->key);
@@ -109,6 +111,7 @@ static sked_status tell_course(sked_i_rounds *l, sked_robust_result *r, sked_err
     for (int64_t k = 0; k < l->trials; k++) {
         const sked_i_trial *t = &l->trial[k];
         double mean, deviation;
+        assert(t->entry->member < r->count && t->entry->measured > 0);
         sked_i_candidates_expect(t->entry, &l->belief, &mean, &deviation);
         r->member[t->entry->member]->failures += isnan(t->time);
         r->measurement[k] = (sked_robust_measurement){.member = t->entry->member,

@@ -9,6 +9,7 @@
 #include "problem/lower.h"
 #include "robust/ranks.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,7 @@ sked_status sked_i_robust_run_member(const sked_robust_options *opt, const char 
     sked_status st = SKED_OK;
     sked_i_buffer model = {0};
     const char **list = NULL;
+    assert(run->n_settings == 0 && run->settings == NULL);
     SKED_NEW(list, (int64_t)opt->n_settings + 2);
     if (opt->model != NULL && strcmp(method, "gflownet") == 0) {
         sked_i_buffer_text(&model, "model=");

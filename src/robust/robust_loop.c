@@ -11,6 +11,7 @@
 #include "robust/ranks.h"
 #include "robust/refine.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,6 +108,7 @@ static sked_status note(sked_i_rounds *l, sked_i_candidate *e, const sked_measur
 static sked_status learn(sked_i_rounds *l, const sked_i_candidate *e, const sked_measurement *said,
                          sked_error *err)
 {
+    assert(e->times > 0);
     const double relative = said->deviation / said->time;
     const double variance = said->runs > 1 ? relative * relative / said->runs : 0;
     sked_status st = SKED_OK;
@@ -228,6 +230,7 @@ static sked_status measure(sked_i_rounds *l, sked_i_candidate *const *chosen, in
 {
     sked_status st = SKED_OK;
     sked_i_order orders[MOST_AT_ONCE];
+    assert(count >= 1 && count <= MOST_AT_ONCE && count <= l->run->ranks);
     for (int k = 0; k < count; k++)
         orders[k] = order_of(chosen[k]);
     SKED_TRY(ask(l, orders, count, err));

@@ -1,5 +1,6 @@
 #include "robust/timing.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { VIA_NOTHING = -1, VIA_DEVICE = -2 };
@@ -84,6 +85,7 @@ static void add_time(const sked_i_timing *r, const sked_i_rates *rates, const sk
 static void add_transfer(const sked_i_timing_edge *e, const sked_i_rates *rates,
                          const sked_i_timing_gradient *d)
 {
+    assert(e->link >= 0);
     const double bytes = bytes_of(e, rates) * rates->per_byte[e->link];
     d->latency[e->link] += rates->latency[e->link];
     d->per_byte[e->link] += bytes;
@@ -94,6 +96,7 @@ static void add_transfer(const sked_i_timing_edge *e, const sked_i_rates *rates,
 void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rates,
                                  const sked_i_timing_work *w, const sked_i_timing_gradient *d)
 {
+    assert(w->last < r->ops && (d->size == NULL) == (rates->size == NULL));
     int32_t i = w->last;
     if (i >= 0)
         add_time(r, rates, w, i, d);

@@ -3,6 +3,7 @@
 #include "base/explog.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const double degrees_of_freedom = 4;
@@ -81,6 +82,7 @@ sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const ske
                               const sked_measurement *run, sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(run->start != NULL && run->finish != NULL);
     if (t->mean == NULL)
         SKED_TRY(open_trace(t, m, err));
     SKED_TRY(add_durations(t, m, r, run, err));
@@ -226,6 +228,7 @@ cleanup:
 /* Mean of what was traced in a cell, as it would be without warm inputs. */
 static double cold_mean(const sked_i_traces *t, int64_t cell)
 {
+    assert(t->seen[cell] > 0);
     return (t->sum[cell] - t->warm * t->warm_seen[cell]) / t->seen[cell];
 }
 
@@ -289,6 +292,7 @@ sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_erro
     sked_status st = SKED_OK;
     pull p = {0};
     double op_variance = 0.01, variance = 0;
+    assert(t->runs > 0 && t->mean != NULL);
     SKED_TRY(fit_reads(t, m, err));
     variance = traced_variance(t, (int64_t)m->ops * m->kinds);
     t->warm = warm_effect(t, m, variance);
@@ -319,6 +323,7 @@ static const sked_i_traces_wait *last_wait(const sked_i_traces *t, const sked_i_
 {
     const sked_i_traces_wait *last = NULL;
     *arrives = -INFINITY;
+    assert(s->count > 0); /* a step waits for something */
     for (int64_t k = s->first; k < s->first + s->count; k++) {
         const sked_i_traces_wait *w = &t->wait[k];
         const double bytes = r->size != NULL ? r->size[w->from] : w->bytes;

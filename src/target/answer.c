@@ -2,6 +2,7 @@
 
 #include "formats/json.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { TOP_TIME, TOP_OPS };
@@ -124,6 +125,7 @@ static void take_entry(reader *r, const entry *e)
     sked_i_json *j = &r->j;
     char label[80];
     sked_i_op_label(r->problem->graph, e->op, label, sizeof label);
+    assert(e->op >= 0 && e->op < r->problem->graph->n_ops);
     if (!isnan(r->trace.start[e->op]))
         sked_i_json_fail_as(j, SKED_ERR_INVALID, "op '%s' comes twice", label);
     else if (e->device >= 0 && e->device != r->schedule->device[e->op])

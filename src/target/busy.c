@@ -1,5 +1,6 @@
 #include "target/busy.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,12 +15,14 @@ static double *next_piece(sked_i_busy *b, sked_i_busy_kind kind)
 {
     if (kind == SKED_I_BUSY_ARITHMETIC)
         return b->array;
+    assert(b->place >= 0 && b->place < b->pieces);
     b->place = b->place + 1 < b->pieces ? b->place + 1 : 0;
     return b->array + b->place * SKED_I_BUSY_PIECE;
 }
 
 bool sked_i_busy_run(sked_i_busy *b, sked_i_busy_kind kind, int64_t sweeps, const sked_i_limit *limit)
 {
+    assert(b->array != NULL && b->pieces > 0);
     enum { between_looks = 64, between_clocks = 4096 }; /* the clock takes longer than a flag */
     for (int64_t k = 0; k < sweeps; k++) {
         if (k % between_looks == between_looks - 1 && sked_i_limit_stopped(limit))

@@ -2,6 +2,8 @@
 #include "base/text.h"
 #include "target/target.h"
 
+#include <assert.h>
+
 static sked_status check_op(const sked_target *t, const sked_i_trace *r, int32_t op, sked_error *err)
 {
     char label[80];
@@ -47,6 +49,7 @@ static sked_status run(sked_target *t, const double *setting, const sked_schedul
     SKED_NEW(r.finish, s->ops);
     for (int32_t i = 0; i < s->ops; i++)
         r.start[i] = r.finish[i] = NAN;
+    assert(t->measure != NULL);
     SKED_TRY(t->measure(t->measure_data, s, &r.time, r.start, r.finish, err));
     SKED_TRY(check(t, s->ops, &r, err));
     *out = r;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "target/cores.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,6 +18,7 @@ enum { most_places = 1 << 16 }; /* what an affinity mask is asked for; the large
 
 bool sked_i_cores_pin(int place)
 {
+    assert(place >= 0);
     const size_t size = CPU_ALLOC_SIZE((size_t)place + 1);
     cpu_set_t *set = CPU_ALLOC((size_t)place + 1);
     if (set == NULL)

@@ -3,6 +3,7 @@
 #include "base/sized.h"
 #include "target/target.h"
 
+#include <assert.h>
 #include <string.h>
 
 void sked_measurement_clear(sked_measurement *m)
@@ -34,6 +35,7 @@ static sked_status replay(sked_target *t, const sked_schedule *s, sked_i_trace *
     sked_status st = SKED_OK;
     sked_i_trace r = {0};
     const double all = sked_i_jitter_draw(t);
+    assert(s->ops == t->problem.graph->n_ops);
     SKED_TRY(sked_i_replay_run(t->replay, s, t->factor, &r.time, err));
     r.time *= all;
     if (t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_TRUE) {
@@ -72,6 +74,7 @@ static int by_value(const void *x, const void *y)
 static void summarise(const sked_i_trace *run, int32_t n, double *times, sked_measurement *m)
 {
     double mean = 0, squares = 0;
+    assert(n > 0);
     for (int32_t k = 0; k < n; k++) {
         times[k] = run[k].time;
         mean += times[k] / n;

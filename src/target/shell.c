@@ -9,6 +9,7 @@
 
 #include "base/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -159,6 +160,7 @@ static sked_i_shell_end attend(const sked_i_shell_command *p, run *r)
 
 static sked_i_shell_end finish(run *r, sked_i_shell_end end)
 {
+    assert(r->watcher > 0); /* -1 would end every process there is */
     int status = 0;
     kill(-r->watcher, SIGKILL);
     while (waitpid(r->watcher, &status, 0) < 0 && errno == EINTR)

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,7 @@ static sked_status take_settings(sked_target *t, sked_i_target_part *part, unsig
     sked_option table[room];
     double value[room];
     const int own = info->n_options, all = own + SKED_I_TARGET_COMMON_OPTIONS;
+    assert(own <= SKED_I_TARGET_OPTIONS);
     for (int i = 0; i < all; i++)
         table[i] = i < own ? info->options[i] : common[i - own];
     const sked_status st =
@@ -113,7 +115,8 @@ static sked_status add_part(sked_target *t, const char *text, size_t size, sked_
     for (int k = 0; k < t->n_parts; k++)
         if (t->part[k].kind == kind)
             return sked_i_fail(err, SKED_ERR_ARGUMENT, "'%s' comes twice in the target", name);
-    t->part[t->n_parts++].kind = kind; /* no name twice, so there is room */
+    assert(t->n_parts < SKED_I_TARGET_PARTS); /* no name twice */
+    t->part[t->n_parts++].kind = kind;
     return SKED_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "target/table.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define SKED_X(name) extern const sked_i_target sked_i_target_##name;
@@ -126,6 +127,7 @@ void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop)
 
 bool sked_i_target_parallel(const sked_target *t)
 {
+    assert(t->n_parts > 0);
     const int wish = (int)t->common[SKED_I_TARGET_PARALLEL];
     const sked_i_target *kind = t->part[0].kind;
     return wish == SKED_I_PARALLEL_AUTO ? kind->run == NULL || kind->simulated : wish == SKED_I_PARALLEL_TRUE;
@@ -133,6 +135,7 @@ bool sked_i_target_parallel(const sked_target *t)
 
 void sked_i_target_seek(sked_target *t, int64_t number)
 {
+    assert(number >= 0);
     t->runs =
         (uint64_t)number * (uint64_t)(t->common[SKED_I_TARGET_WARM_UP] + t->common[SKED_I_TARGET_REPEAT]);
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "target/threads.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -178,6 +179,7 @@ static sked_status make_busy(sked_i_threads *x, const sked_graph *g, double limi
         SKED_TRY(sked_i_threads_area_fit(&x->array[d], size, err));
         x->busy[d].array = x->array[d].data;
     }
+    assert(x->cores.count > 0);
     SKED_TRY(sked_i_threads_pinned(x->cores.place[0], calibrate, &c, err));
 cleanup:
     return st;

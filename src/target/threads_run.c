@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "target/threads.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ static uint64_t read_result(const uint64_t *result, int64_t words)
 static uint64_t sum_of(uint64_t value, int64_t words)
 {
     const uint64_t n = (uint64_t)words;
+    assert(words > 0);
     const uint64_t pairs = n % 2 ? n * ((n - 1) / 2) : n / 2 * (n - 1);
     return n * value + pairs * step;
 }
@@ -163,6 +165,7 @@ static bool run_op(const run *r, int32_t i, int32_t device)
 {
     sked_i_threads *const x = r->threads;
     record *const o = record_of(r, i);
+    assert(!o->done && o->result != NULL);
     if (!wait_for_inputs(r, i))
         return false;
     o->start = sked_clock();
