@@ -236,11 +236,11 @@ static void read_method(reader *r, sked_i_record_line *line)
             line->method = k;
 }
 
-static double read_amount(reader *r, const char *what, double least)
+static double read_amount(reader *r, const char *what)
 {
     const double x = sked_i_json_number(&r->j, what);
-    if (r->j.status == SKED_OK && !(x >= least && x < 1e100))
-        sked_i_json_fail(&r->j, "%s must be a number from %g to 1e100", what, least);
+    if (r->j.status == SKED_OK && !(x >= 0 && x < 1e100))
+        sked_i_json_fail(&r->j, "%s must be a number from 0 to 1e100", what);
     return x;
 }
 
@@ -255,35 +255,25 @@ static void read_trace(reader *r, double **moment, const char *what)
 
 static void read_value(reader *r, int key, sked_i_record_line *line)
 {
-    switch (key) {
-    case LINE_DEVICE:
+    if (key == LINE_DEVICE) {
         read_column(r, "\"device\"", read_device, line);
-        break;
-    case LINE_ORDER:
+    } else if (key == LINE_ORDER) {
         memset(r->seen, 0, (size_t)r->head->problem->graph->n_ops * sizeof *r->seen);
         read_column(r, "\"order\"", read_place, line);
-        break;
-    case LINE_METHOD:
+    } else if (key == LINE_METHOD) {
         read_method(r, line);
-        break;
-    case LINE_FAILURE:
+    } else if (key == LINE_FAILURE) {
         sked_i_json_text(&r->j, "\"failure\"", &r->text);
         line->failed = true;
-        break;
-    case LINE_TIME:
-        line->said.time = read_amount(r, "\"time\"", 0);
-        break;
-    case LINE_DEVIATION:
-        line->said.deviation = read_amount(r, "\"deviation\"", 0);
-        break;
-    case LINE_RUNS:
+    } else if (key == LINE_RUNS) {
         line->said.runs = (int32_t)sked_i_json_integer(&r->j, "\"runs\"", 1, 1000000000);
-        break;
-    case LINE_START:
-        read_trace(r, &line->said.start, "\"start\"");
-        break;
-    default:
-        read_trace(r, &line->said.finish, "\"finish\"");
+    } else if (key == LINE_TIME || key == LINE_DEVIATION) {
+        const bool time = key == LINE_TIME;
+        *(time ? &line->said.time : &line->said.deviation) =
+            read_amount(r, time ? "\"time\"" : "\"deviation\"");
+    } else {
+        const bool start = key == LINE_START;
+        read_trace(r, start ? &line->said.start : &line->said.finish, start ? "\"start\"" : "\"finish\"");
     }
 }
 

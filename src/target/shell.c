@@ -188,21 +188,13 @@ sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, sked_i_buffer *
 
 const char *sked_i_shell_complaint(sked_i_shell_end end)
 {
-    switch (end) {
-    case SKED_I_SHELL_MISSING:
-        return "could not be started";
-    case SKED_I_SHELL_LATE:
-        return "took longer than its time-out";
-    case SKED_I_SHELL_STOPPED:
-        return "was stopped";
-    case SKED_I_SHELL_LONG:
-        return "printed more than 64 MB";
-    case SKED_I_SHELL_FAILED:
-        return "ended with an error";
-    case SKED_I_SHELL_DONE:
-        break;
-    }
-    return NULL;
+    static const char *const complaints[] = {[SKED_I_SHELL_DONE] = NULL,
+                                             [SKED_I_SHELL_FAILED] = "ended with an error",
+                                             [SKED_I_SHELL_LATE] = "took longer than its time-out",
+                                             [SKED_I_SHELL_STOPPED] = "was stopped",
+                                             [SKED_I_SHELL_LONG] = "printed more than 64 MB",
+                                             [SKED_I_SHELL_MISSING] = "could not be started"};
+    return complaints[end];
 }
 
 /* ------------------------------------------------------------------ files */
