@@ -1,4 +1,4 @@
-/* What ranks tell one another at the end: the best result, failures, and who speaks of them. */
+/* What ranks exchange at the end: the best result, failures, and which of them reports these. */
 #include "dist/dist.h"
 
 #include "base/clock.h"
@@ -94,7 +94,7 @@ static bool others_are_missing;
 static sked_status failure_of_another; /* OK: none */
 
 /* The outcome of another rank. False: it did not come in time. */
-static bool hear(int from, double deadline, sked_status *status)
+static bool receive_outcome(int from, double deadline, sked_status *status)
 {
     void *message = NULL;
     int64_t bytes = 0;
@@ -121,7 +121,7 @@ bool sked_dist_tells(sked_status status)
             others_are_missing = true;
     for (int k = 0; k < ranks && !others_are_missing; k++) {
         sked_status other = SKED_OK;
-        others_are_missing = k != rank && !hear(k, deadline, &other);
+        others_are_missing = k != rank && !receive_outcome(k, deadline, &other);
         another = another || (other != SKED_OK && k < rank);
         failure_of_another = other != SKED_OK ? other : failure_of_another;
     }
@@ -137,7 +137,7 @@ void sked_dist_end(sked_status status)
 
 /* ------------------------------------------------------------------ the best result */
 
-/* What every rank tells all others about its outcome. */
+/* The outcome of a rank, sent to all others. */
 typedef struct outcome {
     double status, value, makespan, bound, evaluations, optimal;
 } outcome;

@@ -34,7 +34,7 @@ SKED_MUST_CHECK sked_status sked_i_dist_send(int to, sked_i_mail kind, const voi
 SKED_MUST_CHECK sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **data,
                                                 int64_t *size, sked_error *err);
 /*
- * The end of a process that has come to an end as all others have: what it sent is received or never will be.
+ * Ends a process once all others have come to their ends: what it sent is received or never will be.
  * failure: of some rank, or OK.
  */
 void sked_i_dist_finish(sked_status failure);

@@ -1,7 +1,7 @@
 /*
  * Messages over MPI. Waiting processes sleep, for there may be more of them than cores. The thread that
- * passes stops on needs an MPI that takes calls from several threads; with another one, every rank hears its
- * own.
+ * passes stops on needs an MPI that takes calls from several threads; with another one, every rank sees only
+ * its own.
  */
 #ifdef SKED_WITH_MPI
 #define _POSIX_C_SOURCE 200809L
@@ -68,7 +68,7 @@ static bool stopped(void)
 }
 
 /* Has another rank stopped? */
-static bool hear_stop(void)
+static bool receive_stop(void)
 {
     int there;
     MPI_Status from;
@@ -83,7 +83,7 @@ static void *watch(void *unused)
 {
     bool heard = false;
     for (; !atomic_load(&watched_enough) && !heard && !stopped(); sked_i_pause(0.01))
-        heard = hear_stop();
+        heard = receive_stop();
     if (heard)
         sked_i_ask_stop(stop_flag);
     for (int k = 0; k < size && !heard && stopped(); k++)
@@ -164,7 +164,7 @@ sked_status sked_i_dist_send(int to, sked_i_mail kind, const void *data, int64_t
     return SKED_OK;
 }
 
-/* Looks until a message is there; false: none is, and nobody waits. */
+/* Looks until a message is there; false: none is, and wait is false. */
 static bool look(int from, sked_i_mail kind, bool wait, MPI_Message *message, MPI_Status *status)
 {
     enum { looks_without_sleep = 200 };

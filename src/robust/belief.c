@@ -116,7 +116,7 @@ static void know(sked_i_belief *b, int64_t at, double value)
 
 /*
  * Traces show every op's time, with and without warm inputs, with more and fewer bytes of other devices. The
- * start-up cost cannot be told from the ops' factors then, and need not be: it is known from now on.
+ * start-up cost cannot be distinguished from the ops' factors then: it counts as known from now on.
  */
 static sked_status learn_traces(sked_i_belief *b, sked_error *err)
 {

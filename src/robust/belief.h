@@ -29,7 +29,7 @@ typedef struct sked_i_datum {
 typedef struct sked_i_belief {
     sked_i_arena arena;
     const sked_i_model *model;
-    const sked_i_limit *limit; /* of the update that goes on; NULL: none does */
+    const sked_i_limit *limit; /* of the current update; NULL: there is none */
     int threads;
     int32_t particles;
     int32_t links;     /* first parameters of a particle: links and start-up, as in the model's vector */

@@ -348,7 +348,7 @@ void sked_i_candidates_trim(sked_i_candidate_set *candidates, const sked_i_belie
 {
     int64_t n = 0, kept = 0;
     sked_i_keyed *list = sked_i_alloc(2 * candidates->count, sizeof *list);
-    if (list == NULL) /* more of them are slower, no more */
+    if (list == NULL) /* keeping them all only costs time */
         return;
     for (int64_t k = 0; k < candidates->count; k++)
         if (candidates->entry[k]->measured == 0)

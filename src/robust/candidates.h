@@ -18,7 +18,7 @@ typedef struct sked_i_candidate {
     double sum;
     double estimate;       /* of its time; NAN: it has none. sked_i_candidates_estimate */
     double deviation;      /* of the logarithm of the estimate */
-    int32_t member, place; /* where the result tells of it */
+    int32_t member, place; /* where it is in the result */
 } sked_i_candidate;
 
 typedef struct sked_i_candidate_set {

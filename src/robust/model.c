@@ -65,8 +65,7 @@ cleanup:
 
 /*
  * Typed devices by type; the others by the kind of time that the costs found for them. Not as in
- * problem/kinds.h: devices of a type share what is unknown of them, whatever links and durations tell them
- * apart.
+ * problem/kinds.h: devices of a type share what is unknown of them, even if their links or durations differ.
  */
 static sked_status find_kinds(sked_i_model *m, sked_error *err)
 {

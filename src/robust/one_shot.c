@@ -34,8 +34,8 @@ static const entrant entrants[] = {
 enum { n_entrants = sizeof entrants / sizeof *entrants };
 
 /*
- * All of them, or the one asked for: as it stands in the table where it gives candidates there. Candidates
- * that are given are one member.
+ * All of them, or the one asked for, with its settings from the table if it gives candidates there. Given
+ * candidates are one member.
  */
 static int choose(const sked_robust_options *opt, entrant *out)
 {
@@ -241,7 +241,8 @@ static void take_time(const pipeline *l, sked_robust_member *m, int32_t k, doubl
         l->opt->progress(l->opt->progress_data, "measuring", (double)(k + 1) / m->count, NAN, NAN);
 }
 
-/* One that the target cannot measure is told and left out, never lost. *over: a stop came, the rest waits. */
+/* A candidate that the target cannot measure is reported and left out. *over: a stop came, the rest is not
+ * measured. */
 static sked_status take_answer(pipeline *l, sked_robust_member *m, int32_t k, const sked_i_order *o,
                                bool *over, sked_error *err)
 {
@@ -293,7 +294,7 @@ cleanup:
     return st;
 }
 
-/* What candidates pass, whoever made them. */
+/* The stages are the same for every method. */
 static sked_status run_member(pipeline *l, const entrant *who, sked_robust_member *m, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -314,7 +315,7 @@ cleanup:
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Does the comparison go on without a member that cannot take the machine? The user hears of it. */
+/* Can the comparison continue without a member that does not take the machine? The user gets a warning. */
 static bool left_out(const pipeline *l, const entrant *who, sked_status st, const char *why)
 {
     if (st != SKED_ERR_UNSUPPORTED || l->opt->method != NULL || l->problem->machine == NULL)
@@ -341,7 +342,7 @@ static sked_status run_all(pipeline *l, const entrant *who, int count, sked_erro
         why = (sked_error){0};
         SKED_NEW0(r->member[r->count], 1);
         st = run_member(l, &who[i], r->member[r->count++], &why);
-        if (st == SKED_ERR_STOPPED && r->count > 1) { /* what the others have measured stands */
+        if (st == SKED_ERR_STOPPED && r->count > 1) { /* what the others measured is kept */
             drop_last(r, before);
             return SKED_OK;
         }

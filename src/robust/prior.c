@@ -158,7 +158,7 @@ static void read_top(reader *r)
         sked_i_json_fail(j, "a prior needs \"format\": \"%s\" and \"parameters\"", format_id);
 }
 
-/* Names in the order of the vector; those that come twice are not told apart: the first counts. */
+/* Names in the order of the vector; of identical ones the first counts. */
 static sked_status name_parameters(reader *r, sked_error *err)
 {
     for (int64_t k = 0; k < r->m->at_op; k++) {

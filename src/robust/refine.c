@@ -125,7 +125,7 @@ static void put(refiner *r, int32_t op, int32_t device, int32_t to)
     sked_i_timing_place(&r->timing, r->b->model, r->device, op);
 }
 
-/* One move, undone unless it is accepted. *value: of the schedule as it stands. */
+/* One move, undone unless it is accepted. *value: of the current schedule. */
 static void try_move(refiner *r, double temperature, double *value)
 {
     const sked_i_model *m = r->b->model;

@@ -51,7 +51,7 @@ static void tell_progress(const sked_i_rounds *l, const char *phase)
 
 /* ------------------------------------------------------------------ one measurement */
 
-/* Writes the measurement down. A record that cannot be written is given up with a warning: the run goes on.
+/* Writes the measurement down. If that fails, recording ends with a warning and the run continues.
  */
 static void write_down(sked_i_rounds *l, const sked_i_candidate *e, const sked_measurement *said, double time)
 {
@@ -407,14 +407,14 @@ static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error
     if (*end == SKED_ROBUST_TIME)
         SKED_TRY(spend_rest(l, err));
 cleanup:
-    if (st == SKED_ERR_STOPPED) { /* while measuring: what was measured before stands */
+    if (st == SKED_ERR_STOPPED) { /* while measuring: earlier measurements are kept */
         *end = SKED_ROBUST_STOPPED;
         st = SKED_OK;
     }
     return st;
 }
 
-/* What is left of the budget goes to the contenders, so that luck does not win. */
+/* What is left of the budget is spent on the contenders, so that luck does not win. */
 static sked_status repeat_contenders(sked_i_rounds *l, sked_error *err)
 {
     sked_status st = SKED_OK;

@@ -160,7 +160,7 @@ static sked_i_shell_end attend(const sked_i_shell_command *p, run *r)
 
 static sked_i_shell_end finish(run *r, sked_i_shell_end end)
 {
-    assert(r->watcher > 0); /* -1 would end every process there is */
+    assert(r->watcher > 0); /* -1 would kill every process */
     int status = 0;
     kill(-r->watcher, SIGKILL);
     while (waitpid(r->watcher, &status, 0) < 0 && errno == EINTR)

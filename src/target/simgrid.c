@@ -245,7 +245,7 @@ cleanup:
     return st;
 }
 
-/* DEVICE where another schedule may do better: the loop goes on after it. */
+/* DEVICE where another schedule may do better: the loop continues after it. */
 static sked_status run(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
                        sked_error *err)
 {

@@ -147,7 +147,7 @@ double sked_target_work(const sked_target *t)
 
 const sked_problem *sked_target_truth(const sked_target *t)
 {
-    const bool replays = t->part[0].kind->run == NULL; /* what runs by itself stands alone */
+    const bool replays = t->part[0].kind->run == NULL; /* what runs schedules itself stands alone */
     return replays && !t->rules.contention && t->rules.cache_depth == 0 ? &t->problem : NULL;
 }
 

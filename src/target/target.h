@@ -98,7 +98,7 @@ typedef struct sked_i_target {
 SKED_MUST_CHECK sked_status sked_i_target_find(const char *name, const sked_i_target **out, sked_error *err);
 /* spec.c. Fills parts, common options and argument from a spec. */
 SKED_MUST_CHECK sked_status sked_i_target_parse(const char *spec, sked_target *t, sked_error *err);
-/* The graph (machine) that the parts have made so far gives way to this one, which is t's from now on. */
+/* The graph (machine) that the parts have made so far is replaced by this one, which t owns from now on. */
 void sked_i_target_take_graph(sked_target *t, sked_graph *graph);
 void sked_i_target_take_machine(sked_target *t, sked_machine *machine);
 /* transfer.c. Do transfers take time? If not, they get the preset costs of `linear`. */

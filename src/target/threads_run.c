@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An op while it runs; a cache line each, so that who waits for one does not slow down its neighbours. */
+/* An op while it runs; a cache line each, so that waiting for one does not slow down its neighbours. */
 typedef struct record {
     uint64_t *result;
     uint64_t value; /* of what it wrote, from all that it read */
@@ -293,7 +293,7 @@ sked_status sked_i_threads_run(sked_target *t, sked_i_threads *x, const sked_sch
     enum {
         spins = 4096,
         spins_in_turn = 16
-    }; /* where threads share a core, who waits keeps another from working */
+    }; /* where threads share a core, spinning keeps another from working */
     sked_status st = SKED_OK;
     run r = {.threads = x,
              .graph = t->problem.graph,
