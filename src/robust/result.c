@@ -194,20 +194,16 @@ static void tell_behind(teller *t, const char *name, int which, const sked_i_log
     describe(p, prior, b, b->particle + b->links + which, b->dimension, false, t->list);
 }
 
-/* The types of most ops, in the order of the graph. chosen: [types] */
-static void choose_types(const sked_i_model *m, int32_t *ops, bool *chosen)
+/* The types of most ops: chosen [types]. list: room for two of each. */
+static void choose_types(const sked_i_model *m, sked_i_keyed *list, bool *chosen)
 {
+    for (int32_t k = 0; k < m->types; k++)
+        list[k] = (sked_i_keyed){(uint64_t)m->ops, k}; /* minus its ops */
     for (int32_t i = 0; i < m->ops; i++)
-        ops[m->type_of[i]]++;
-    for (int n = 0; n < MOST_TYPES; n++) {
-        int32_t most = -1;
-        for (int32_t k = 0; k < m->types; k++)
-            if (ops[k] > 0 && !chosen[k] && (most < 0 || ops[k] > ops[most]))
-                most = k;
-        if (most < 0)
-            return;
-        chosen[most] = true;
-    }
+        list[m->type_of[i]].key--;
+    sked_i_sort_keyed(list, list + m->types, m->types);
+    for (int32_t n = 0; n < MOST_TYPES && n < m->types; n++)
+        chosen[list[n].value] = list[n].key < (uint64_t)m->ops;
 }
 
 static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
@@ -216,13 +212,13 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     sked_status st = SKED_OK;
     sked_i_arena work = {0};
     teller t = {l, r, NULL};
-    int32_t *ops;
+    sked_i_keyed *types;
     bool *chosen;
     SKED_OWN(&work, t.list, 2 * (int64_t)l->belief.particles);
-    SKED_OWN0(&work, ops, m->types);
+    SKED_OWN(&work, types, 2 * (int64_t)m->types);
     SKED_OWN0(&work, chosen, m->types);
     SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->kinds);
-    choose_types(m, ops, chosen);
+    choose_types(m, types, chosen);
     for (int32_t k = 0; k < m->links; k++) {
         tell_parameter(&t, k);
         tell_parameter(&t, m->links + k);

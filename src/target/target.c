@@ -109,14 +109,11 @@ void sked_target_destroy(sked_target *t)
         return;
     if (t->n_parts > 0 && t->part[0].kind->close != NULL)
         t->part[0].kind->close(t);
-    for (int k = 0; k < t->n_parts; k++)
-        free(t->part[k].text);
     sked_i_replay_destroy(t->replay);
     sked_graph_destroy(t->graph);
     sked_machine_destroy(t->machine);
     sked_i_lowered_free(&t->profiled);
-    free(t->factor);
-    free(t->argument);
+    sked_i_arena_free(&t->arena);
     free(t);
 }
 

@@ -4,7 +4,7 @@
  */
 #ifndef SKED_TARGET_TARGET_H
 #define SKED_TARGET_TARGET_H
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/option.h"
 #include "base/rng.h"
 #include "problem/lower.h"
@@ -42,17 +42,12 @@ void sked_i_answer_trace_drop(sked_i_trace *r);
 typedef struct sked_i_target_part {
     const struct sked_i_target *kind;
     double setting[SKED_I_TARGET_OPTIONS];
-    char *text;                               /* the settings of the spec, which `given` points into */
     const char *given[SKED_I_TARGET_OPTIONS]; /* "key=value", for options that are texts */
     int n_given;
 } sked_i_target_part;
 
-/* Noise of a single run: jitter.c. */
-typedef struct sked_i_jitter {
-    double strength, run; /* deviations of the logarithms: of each duration, of all of them together */
-} sked_i_jitter;
-
 struct sked_target {
+    sked_i_arena arena;
     sked_i_target_part part[SKED_I_TARGET_PARTS]; /* in the order of the spec */
     int n_parts;
     double common[SKED_I_TARGET_COMMON_OPTIONS];
@@ -61,7 +56,8 @@ struct sked_target {
     sked_graph *graph;         /* owned; NULL: that of the problem */
     sked_machine *machine;     /* likewise */
     sked_i_replay_rules rules; /* set by contention and cache */
-    sked_i_jitter jitter;      /* set by jitter */
+    double jitter,
+        run_jitter; /* set by jitter: deviations of the logarithms of each duration, of a whole run */
     sked_i_replay *replay;
     double *factor;      /* [ops] of the run at hand; NULL: there is no jitter */
     uint64_t seed, runs; /* runs so far, warm-up and all */
