@@ -311,9 +311,9 @@ static double promise_beside(const sked_i_candidate_set *candidates, const sked_
     return sum;
 }
 
-sked_i_candidate *sked_i_candidates_choose_beside(const sked_i_candidate_set *candidates,
-                                                  const sked_i_belief *b, double best,
-                                                  sked_i_candidate *const *others, int count, double *promise)
+sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
+                                           double best, sked_i_candidate *const *others, int count,
+                                           double *promise)
 {
     sked_i_candidate *chosen = NULL;
     *promise = -INFINITY;
@@ -326,12 +326,6 @@ sked_i_candidate *sked_i_candidates_choose_beside(const sked_i_candidate_set *ca
         }
     }
     return chosen;
-}
-
-sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
-                                           double best, double *promise)
-{
-    return sked_i_candidates_choose_beside(candidates, b, best, NULL, 0, promise);
 }
 
 const sked_i_candidate *sked_i_candidates_fittest(const sked_i_candidate_set *candidates, int32_t i)

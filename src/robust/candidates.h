@@ -74,17 +74,14 @@ void sked_i_candidates_expect(const sked_i_candidate *e, const sked_i_belief *b,
  */
 double sked_i_candidates_promise(const sked_i_candidate_set *candidates, const sked_i_candidate *e,
                                  const sked_i_belief *b, double best);
-/* The entry not measured yet that promises most; NULL: none. *promise gets its own. */
-sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
-                                           double best, double *promise);
 /*
- * The same where others (count of them) are measured at the same time: by how much it is expected to fall
- * below `best` and below what each guess predicts for them.
+ * The entry not measured yet that promises most; NULL: none. *promise gets its own. Where others (count of
+ * them) are measured at the same time: by how much it is expected to fall below `best` and below what each
+ * guess predicts for them.
  */
-sked_i_candidate *sked_i_candidates_choose_beside(const sked_i_candidate_set *candidates,
-                                                  const sked_i_belief *b, double best,
-                                                  sked_i_candidate *const *others, int count,
-                                                  double *promise);
+sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
+                                           double best, sked_i_candidate *const *others, int count,
+                                           double *promise);
 /* The entry of the least time under guess i; NULL: there is none. */
 const sked_i_candidate *sked_i_candidates_fittest(const sked_i_candidate_set *candidates, int32_t i);
 #endif

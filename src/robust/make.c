@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[] = {
+const char *const sked_i_maker_names[SKED_I_LOOP_COUNT] = {
 #define SKED_X(name, text) text,
     SKED_I_LOOP_MEMBERS(SKED_X)
 #undef SKED_X
@@ -16,11 +16,6 @@ static const char *const names[] = {
 /* Time of a run in those of search; near-best schedules that it hands over. */
 static const double share[SKED_I_LOOP_COUNT] = {1, 0.4, 0.4};
 static const int32_t near_best[SKED_I_LOOP_COUNT] = {12, 6, 12};
-
-const char *sked_i_maker_label(int member)
-{
-    return names[member];
-}
 
 /* One run of a member. */
 typedef struct job {
@@ -58,7 +53,7 @@ static sked_status run_member(const batch *x, job *j, const sked_problem *p, con
                               sked_error *err)
 {
     const sked_robust_options *opt = x->maker->run->opt;
-    const char *method = names[j->member];
+    const char *method = sked_i_maker_names[j->member];
     sked_run_options run;
     sked_run_options_init(&run);
     run.seed = j->seed;
@@ -147,7 +142,8 @@ static sked_status take(sked_i_maker *m, job *j, sked_i_candidate_set *candidate
     sked_status st = SKED_OK;
     m->seconds[j->member] += j->seconds;
     for (int32_t k = 0; k < j->result.count && st == SKED_OK && !sked_i_robust_stopped(m->run); k++)
-        st = sked_i_candidates_offer(candidates, j->result.schedule[k], names[j->member], NULL, err);
+        st = sked_i_candidates_offer(candidates, j->result.schedule[k], sked_i_maker_names[j->member], NULL,
+                                     err);
     if (j->status == SKED_ERR_UNSUPPORTED)
         m->refuses[j->member] = true;
     else if (j->status != SKED_OK && j->status != SKED_ERR_STOPPED && j->status != SKED_ERR_INFEASIBLE)

@@ -123,7 +123,7 @@ cleanup:
 /* A kind of link: kinds of devices at its ends, latency and bandwidth as the machine says. */
 typedef struct link_kind {
     int32_t low, high;
-    double latency, bandwidth, pairs; /* means where the last kind of link holds several */
+    double latency, bandwidth;
 } link_kind;
 
 static int32_t find_link_kind(link_kind *list, int32_t *count, const link_kind *x)

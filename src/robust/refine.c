@@ -223,7 +223,7 @@ sked_status sked_i_refine(sked_i_candidate_set *candidates, const sked_i_belief 
     refiner r[STARTS] = {{.b = NULL}};
     const sked_i_candidate *incumbent = sked_i_candidates_best(candidates);
     const sked_i_candidate *from[STARTS] = {incumbent,
-                                            sked_i_candidates_choose(candidates, b, best, &promise)};
+                                            sked_i_candidates_choose(candidates, b, best, NULL, 0, &promise)};
     sked_i_refine_options each = *opt;
     crowd c = {.r = r, .parts = b->threads};
     if (from[0] == NULL)

@@ -58,7 +58,7 @@ static sked_status fill_member(sked_i_rounds *l, int member, const sked_i_keyed 
                                sked_robust_member *m, double *least, sked_error *err)
 {
     sked_status st = SKED_OK;
-    snprintf(m->label, sizeof m->label, "%s", sked_i_maker_label(member));
+    snprintf(m->label, sizeof m->label, "%s", sked_i_maker_names[member]);
     m->asked = (int32_t)fmin(INT32_MAX, (double)l->maker.asked[member]);
     m->seconds = l->maker.seconds[member];
     m->best = -1;
@@ -84,7 +84,7 @@ static sked_status tell_members(sked_i_rounds *l, sked_robust_result *r, sked_er
     for (int k = 0; k < SKED_I_LOOP_COUNT; k++) {
         int32_t count;
         double least = INFINITY;
-        SKED_TRY(rank(l, sked_i_maker_label(k), list, &count, err));
+        SKED_TRY(rank(l, sked_i_maker_names[k], list, &count, err));
         if (count == 0)
             continue;
         SKED_NEW0(r->member[r->count], 1);

@@ -315,12 +315,13 @@ static sked_status find_promising(sked_i_rounds *l, sked_i_candidate **out, sked
         const sked_status st = make(l, round_seconds(l) * (k + 1), err);
         if (st != SKED_OK || sked_i_limit_stopped(&l->limit)) /* then predictions are not complete */
             return st;
-        sked_i_candidate *chosen = sked_i_candidates_choose(&l->candidates, &l->belief, best, &promise);
+        sked_i_candidate *chosen =
+            sked_i_candidates_choose(&l->candidates, &l->belief, best, NULL, 0, &promise);
         if (isinf(best) || promise > settled_promise * best)
             *out = chosen;
         if (*out != NULL &&
             l->trials / l->run->ranks % 2 == 1) /* every other time: what is good under all guesses */
-            *out = sked_i_candidates_choose(&l->candidates, &l->belief, INFINITY, &promise);
+            *out = sked_i_candidates_choose(&l->candidates, &l->belief, INFINITY, NULL, 0, &promise);
     }
     return SKED_OK;
 }
@@ -337,8 +338,7 @@ static int choose_more(const sked_i_rounds *l, sked_i_candidate **chosen)
     int count = 1;
     while (count < ranks && count < left) {
         double promise;
-        chosen[count] =
-            sked_i_candidates_choose_beside(&l->candidates, &l->belief, best, chosen, count, &promise);
+        chosen[count] = sked_i_candidates_choose(&l->candidates, &l->belief, best, chosen, count, &promise);
         if (chosen[count] == NULL || !(promise > 0))
             break;
         count++;
@@ -372,7 +372,7 @@ static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
         sked_i_candidate *chosen[MOST_AT_ONCE];
         double promise;
         const double best = incumbent_time(l);
-        chosen[0] = sked_i_candidates_choose(&l->candidates, &l->belief, best, &promise);
+        chosen[0] = sked_i_candidates_choose(&l->candidates, &l->belief, best, NULL, 0, &promise);
         if (chosen[0] == NULL || (!isinf(best) && !(promise > settled_promise * best)))
             break;
         st = measure(l, chosen, choose_more(l, chosen), err);
@@ -447,7 +447,7 @@ static sked_status take_line(void *data, sked_i_record_line *line, sked_error *e
     sked_i_rounds *l = data;
     sked_i_candidate *e;
     sked_status st =
-        sked_i_candidates_offer(&l->candidates, line->schedule, sked_i_maker_label(line->method), &e, err);
+        sked_i_candidates_offer(&l->candidates, line->schedule, sked_i_maker_names[line->method], &e, err);
     if (st != SKED_OK)
         return st;
     if (e == NULL)
@@ -462,15 +462,13 @@ static sked_status take_line(void *data, sked_i_record_line *line, sked_error *e
 static sked_status resume(sked_i_rounds *l, const sked_i_record_head *head, char **text, int64_t *good,
                           sked_error *err)
 {
-    const char *path = l->run->opt->resume, *methods[SKED_I_LOOP_COUNT];
+    const char *path = l->run->opt->resume;
     int64_t size;
     uint64_t seed;
-    for (int k = 0; k < SKED_I_LOOP_COUNT; k++)
-        methods[k] = sked_i_maker_label(k);
     sked_status st = sked_i_file_read(path, (int64_t)1 << 30, text, &size, err);
     if (st == SKED_OK)
-        st = sked_i_record_parse(path, *text, (size_t)size, head, methods, SKED_I_LOOP_COUNT, take_line, l,
-                                 good, &seed, err);
+        st = sked_i_record_parse(path, *text, (size_t)size, head, sked_i_maker_names, SKED_I_LOOP_COUNT,
+                                 take_line, l, good, &seed, err);
     if (st != SKED_OK)
         return st;
     if (*good < size)
