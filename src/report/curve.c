@@ -18,7 +18,7 @@ static double speedup(const course *c, int32_t i)
 
 static void find_ranges(course *c)
 {
-    c->x = c->y = sked_i_axis_empty();
+    c->x = c->y = sked_i_axis_empty;
     sked_i_axis_add(&c->x, 1);
     sked_i_axis_add(&c->x, c->r->measurements);
     for (int32_t i = 0; i < c->r->measurements; i++) {

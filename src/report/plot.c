@@ -10,11 +10,6 @@
 static const double page_width = 760, page_height = 480;
 static const double left = 64, right = 20, top = 74, bottom = 52;
 
-sked_i_axis sked_i_axis_empty(void)
-{
-    return (sked_i_axis){.from = INFINITY, .to = -INFINITY};
-}
-
 void sked_i_axis_add(sked_i_axis *a, double value)
 {
     a->from = fmin(a->from, value);

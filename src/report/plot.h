@@ -4,6 +4,8 @@
 #include "base/text.h"
 #include "report/report.h"
 
+#include <math.h>
+
 typedef struct sked_i_axis {
     double from, to;
     double low, high; /* pixels */
@@ -11,7 +13,7 @@ typedef struct sked_i_axis {
 } sked_i_axis;
 
 /* An axis without values. */
-sked_i_axis sked_i_axis_empty(void);
+static const sked_i_axis sked_i_axis_empty = {.from = INFINITY, .to = -INFINITY};
 /* Its range takes in a value; NAN changes nothing. */
 void sked_i_axis_add(sked_i_axis *a, double value);
 /* Room around the values, and where both stand on the page. Equal values get a range of their own. */

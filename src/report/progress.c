@@ -96,7 +96,7 @@ void sked_i_progress_json(const sked_report_data *data, sked_i_buffer *out)
 
 static void find_ranges(progress *c)
 {
-    c->x = c->y = sked_i_axis_empty();
+    c->x = c->y = sked_i_axis_empty;
     c->x.logarithmic = true;
     sked_i_axis_add(&c->x, c->end);
     for (int32_t i = 0; i < c->data->n_curve; i++) {

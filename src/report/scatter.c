@@ -4,7 +4,7 @@
 
 static void find_ranges(const sked_robust_result *c, sked_i_axis *x, sked_i_axis *y)
 {
-    *x = *y = sked_i_axis_empty();
+    *x = *y = sked_i_axis_empty;
     for (int m = 0; m < c->count; m++)
         for (int32_t k = 0; k < c->member[m]->count; k++)
             if (!isnan(c->member[m]->target[k])) {

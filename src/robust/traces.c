@@ -290,15 +290,16 @@ static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_varianc
 sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    pull p = {0};
+    sked_i_arena work = {0};
+    pull p;
     double op_variance = 0.01, variance = 0;
     assert(t->runs > 0 && t->mean != NULL);
     SKED_TRY(fit_reads(t, m, err));
     variance = traced_variance(t, (int64_t)m->ops * m->kinds);
     t->warm = warm_effect(t, m, variance);
     const int32_t most = m->types > m->kinds ? m->types : m->kinds;
-    SKED_NEW(p.sum, most);
-    SKED_NEW(p.precision, most);
+    SKED_OWN(&work, p.sum, most);
+    SKED_OWN(&work, p.precision, most);
     for (int64_t k = 0; k < m->at_size - m->at_type; k++)
         t->mean[k] = 0;
     for (int k = 0; k < ROUNDS; k++) {
@@ -310,8 +311,7 @@ sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_erro
     if (m->kinds == 1)
         t->spread[m->at_kind - m->at_type] = 0;
 cleanup:
-    free(p.sum);
-    free(p.precision);
+    sked_i_arena_free(&work);
     return st;
 }
 
