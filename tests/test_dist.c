@@ -128,15 +128,15 @@ static void test_a_schedule_measured_beside_another_complements_it(void **state)
     const sked_i_candidate_set pool = {.particles = 2, .entry = list, .count = 3};
     const sked_i_belief b = {.particles = 2, .dimension = 4, .particle = particle, .weight = weight};
     (void)state;
-    assert_ptr_equal(sked_i_candidates_choose(&pool, &b, 20, &promise), &entry[0]);
+    assert_ptr_equal(sked_i_candidates_choose(&pool, &b, 20, NULL, 0, &promise), &entry[0]);
     assert_true(sked_i_candidates_promise(&pool, &entry[1], &b, 20) >
                 sked_i_candidates_promise(&pool, &entry[2], &b, 20));
-    assert_ptr_equal(sked_i_candidates_choose_beside(&pool, &b, 20, list, 1, &promise), &entry[2]);
+    assert_ptr_equal(sked_i_candidates_choose(&pool, &b, 20, list, 1, &promise), &entry[2]);
     assert_true(fabs(promise - 4.5) < 1e-6); /* 10 - 1 under the second guess */
-    assert_ptr_equal(sked_i_candidates_choose_beside(&pool, &b, INFINITY, list, 1, &promise), &entry[2]);
+    assert_ptr_equal(sked_i_candidates_choose(&pool, &b, INFINITY, list, 1, &promise), &entry[2]);
     entry[2].measured = 1;
-    assert_ptr_equal(sked_i_candidates_choose_beside(&pool, &b, 20, list, 1, &promise), &entry[1]);
-    assert_null(sked_i_candidates_choose_beside(&pool, &b, 20, list, 2, &promise));
+    assert_ptr_equal(sked_i_candidates_choose(&pool, &b, 20, list, 1, &promise), &entry[1]);
+    assert_null(sked_i_candidates_choose(&pool, &b, 20, list, 2, &promise));
 }
 
 int main(void)

@@ -102,7 +102,7 @@ static void times_are_the_references(void **state)
         sked_schedule *s = make_schedule(&x.problem, seed);
         sked_i_timing t = {0};
         sked_i_belief_work *w = x.belief.work[0];
-        OK(sked_i_timing_open(&t, &x.model, s, err));
+        OK(sked_i_timing_open(&t, &x.belief.arena, &x.model, s, err));
         for (int32_t i = 0; i < 5; i++) {
             sked_i_guess guess = {0};
             sked_i_replay *reference = NULL;
@@ -120,7 +120,6 @@ static void times_are_the_references(void **state)
             sked_i_replay_destroy(reference);
             sked_i_guess_close(&guess);
         }
-        sked_i_timing_close(&t);
         sked_schedule_destroy(s);
         close_setup(&x);
     }
@@ -148,7 +147,7 @@ static void derivatives_are_right(void **state)
         sked_i_timing t = {0};
         sked_i_belief_work *w = x.belief.work[0];
         double *row = sked_i_alloc(x.model.count, sizeof *row), *at = sked_i_alloc(x.model.count, sizeof *at);
-        OK(sked_i_timing_open(&t, &x.model, s, err));
+        OK(sked_i_timing_open(&t, &x.belief.arena, &x.model, s, err));
         memcpy(at, sked_i_belief_guess(&x.belief, 3), (size_t)x.model.count * sizeof *at);
         at[x.model.at_read] = log(0.2);
         sked_i_model_rates(&x.model, at, &w->rates);
@@ -166,7 +165,6 @@ static void derivatives_are_right(void **state)
         }
         free(row);
         free(at);
-        sked_i_timing_close(&t);
         sked_schedule_destroy(s);
         close_setup(&x);
     }
@@ -185,7 +183,7 @@ static void guesses_explain_the_data(void **state)
     sked_i_belief_work *w = x.belief.work[0];
     for (int k = 0; k < 6; k++) {
         sked_schedule *s = make_schedule(&x.problem, (uint64_t)k);
-        OK(sked_i_timing_open(&t[k], &x.model, s, err));
+        OK(sked_i_timing_open(&t[k], &x.belief.arena, &x.model, s, err));
         sked_i_model_rates(&x.model, sked_i_belief_guess(&x.belief, 0), &w->rates); /* the truth */
         time[k] = sked_i_timing_run(&t[k], &w->rates, &w->timing);
         sked_schedule_destroy(s);
@@ -203,8 +201,6 @@ static void guesses_explain_the_data(void **state)
     }
     assert_true(fabs(sum - 1) < 1e-9);
     assert_true(misfit < 0.03);
-    for (int k = 0; k < 6; k++)
-        sked_i_timing_close(&t[k]);
     close_setup(&x);
 }
 
@@ -226,14 +222,13 @@ static void trace_runs(const setup *x, double read, double warm, sked_i_traces *
         sked_schedule *s = make_schedule(&x->problem, (uint64_t)k);
         const sked_measurement run = {.size = sizeof run, .start = start, .finish = finish};
         const double slow = k == 2 ? 1.4 : 1;
-        OK(sked_i_timing_open(&t, &x->model, s, err));
+        OK(sked_i_timing_open(&t, &traces->arena, &x->model, s, err));
         sked_i_timing_run(&t, &w->rates, &w->timing);
         for (int32_t i = 0; i < x->model.ops; i++) {
             start[i] = slow * w->timing.start[i];
             finish[i] = start[i] + slow * w->timing.time[i] * exp(0.01 * sked_i_rng_normal(&rng));
         }
         OK(sked_i_traces_add(traces, &x->model, &t, &run, err));
-        sked_i_timing_close(&t);
         sked_schedule_destroy(s);
     }
     OK(sked_i_traces_fit(traces, &x->model, err));
@@ -250,7 +245,7 @@ static void remote_inputs_are_found(void **state)
         trace_runs(&x, costly ? 0.3 : 0, 0.8, &traces);
         assert_true(costly ? fabs(traces.read - 0.3) < 0.05 : traces.read < 0.03);
         assert_true(fabs(exp(traces.warm) - 0.8) < 0.08);
-        sked_i_traces_close(&traces);
+        sked_i_arena_free(&traces.arena);
         close_setup(&x);
     }
 }

@@ -671,7 +671,9 @@ static void test_html_sections(void **state)
 {
     (void)state;
     sked_i_buffer out = {0};
-    const sked_i_page_section sections[] = {{"one", "[\"</script>\"]", 13}, {"two", "{}", 2}};
+    const sked_i_page_section sections[] = {
+        {.kind = "one", .json = {.data = (char[]){"[\"</script>\"]"}, .size = 13}},
+        {.kind = "two", .json = {.data = (char[]){"{}"}, .size = 2}}};
     sked_i_page_write(&out, "<title> & more", sections, 2);
     assert_false(out.failed);
     assert_non_null(strstr(out.data, "data-kind=\"one\">\n[\"\\u003c/script>\"]\n</script>"));
@@ -1011,7 +1013,9 @@ static int write_samples(const char *folder)
         sample_free(&s);
     }
     sked_i_buffer page = {0};
-    sked_i_page_write(&page, "sections", &(sked_i_page_section){"unheard-of", "{}", 2}, 1);
+    sked_i_page_write(
+        &page, "sections",
+        &(sked_i_page_section){.kind = "unheard-of", .json = {.data = (char[]){"{}"}, .size = 2}}, 1);
     snprintf(path, sizeof path, "%s/sections.html", folder);
     OK(page.failed ? SKED_ERR_MEMORY : sked_i_file_write(path, page.data, page.size, err));
     sked_i_buffer_free(&page);

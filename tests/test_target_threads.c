@@ -368,9 +368,10 @@ static void test_cores(void **state)
 {
     (void)state;
     sked_i_cores c = {0};
+    sked_i_arena arena = {0};
     cpu_set_t before;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    OK(sked_i_cores_find(&c, err));
+    OK(sked_i_cores_find(&c, &arena, err));
     assert_int_equal(c.count, CPU_COUNT(&before));
     assert_true(c.distinct >= 1 && c.distinct <= c.count);
     for (int i = 0; i < c.count; i++) {
@@ -380,12 +381,12 @@ static void test_cores(void **state)
     }
     /* What others leave us is all there is. */
     const int last = c.place[c.count - 1];
-    sked_i_cores_free(&c);
+    c = (sked_i_cores){0};
     assert_true(sked_i_cores_pin(last));
-    OK(sked_i_cores_find(&c, err));
+    OK(sked_i_cores_find(&c, &arena, err));
     assert_int_equal(c.count, 1);
     assert_int_equal(c.place[0], last);
-    sked_i_cores_free(&c);
+    sked_i_arena_free(&arena);
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
@@ -398,14 +399,15 @@ static void test_pinned(void **state)
 {
     (void)state;
     sked_i_cores c = {0};
-    OK(sked_i_cores_find(&c, err));
+    sked_i_arena arena = {0};
+    OK(sked_i_cores_find(&c, &arena, err));
     for (int k = 0; k < c.count; k++) {
         int place = -1;
         OK(sked_i_threads_pinned(c.place[k], note_place, &place, err));
         assert_int_equal(place, c.place[k]);
     }
     FAILS(SKED_ERR_DEVICE, "pin", sked_i_threads_pinned(60000, note_place, &c.count, err));
-    sked_i_cores_free(&c);
+    sked_i_arena_free(&arena);
 }
 
 static void test_kinds(void **state)

@@ -7,7 +7,6 @@
 #include "backend/gaussian.h"
 #include "backend/gpu_policy.h"
 #include "backend/kernels.h"
-#include "backend/prediction.h"
 
 typedef struct sked_i_backend {
     const char *name;
@@ -19,11 +18,6 @@ typedef struct sked_i_backend {
     /* Does what the first call would wait for, some 0.2 s on a GPU; on any thread. NULL: nothing. */
     void (*wake)(void);
     const sked_i_gaus_descent_backend *gaus_descent; /* of the Gaussian relaxation */
-    /*
-     * time[k * guesses + g] of candidate k under guess g. NULL: the caller runs them one by one
-     * (robust/timing.c).
-     */
-    sked_status (*predict)(const sked_i_prediction *p, double *time, sked_error *err);
     const sked_i_kernels_f32 *nn; /* operators of the neural network; NULL: this backend has none */
     const sked_i_gpu_policy *once, *stepwise; /* the policies of gflownet, whole; NULL: none */
 } sked_i_backend;

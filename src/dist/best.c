@@ -1,4 +1,4 @@
-/* What ranks tell one another at the end: the best result, failures, and who speaks of them. */
+/* What ranks exchange at the end: the best result, failures, and which of them reports these. */
 #include "dist/dist.h"
 
 #include "base/clock.h"
@@ -8,6 +8,7 @@
 #include "schedule/schedule.h"
 #include "schedule/value_curve.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ uint64_t sked_dist_seed(uint64_t seed)
 
 sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t size, sked_error *err)
 {
+    assert(from != sked_dist_rank() && size >= 0);
     void *message = NULL;
     int64_t bytes = 0;
     sked_status st = sked_i_dist_receive(from, kind, true, &message, &bytes, err);
@@ -30,10 +32,27 @@ sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t siz
     return st;
 }
 
+sked_status sked_i_dist_send_schedule(int to, sked_i_mail kind, const sked_schedule *s, sked_error *err)
+{
+    sked_status st = sked_i_dist_send(to, kind, s->start, s->ops * (int64_t)sizeof *s->start, err);
+    if (st == SKED_OK && s->device != NULL)
+        st = sked_i_dist_send(to, kind, s->device, s->ops * (int64_t)sizeof *s->device, err);
+    return st;
+}
+
+sked_status sked_i_dist_read_schedule(int from, sked_i_mail kind, sked_schedule *s, sked_error *err)
+{
+    sked_status st = sked_i_dist_read(from, kind, s->start, s->ops * (int64_t)sizeof *s->start, err);
+    if (st == SKED_OK && s->device != NULL)
+        st = sked_i_dist_read(from, kind, s->device, s->ops * (int64_t)sizeof *s->device, err);
+    return st;
+}
+
 sked_status sked_i_dist_share(const void *mine, int64_t size, void *all, sked_error *err)
 {
     const int rank = sked_dist_rank(), ranks = sked_dist_size();
     char *const rows = all;
+    assert(rank >= 0 && rank < ranks && size > 0);
     sked_status st = SKED_OK;
     memcpy(rows + rank * size, mine, (size_t)size);
     for (int k = 0; k < ranks; k++)
@@ -75,7 +94,7 @@ static bool others_are_missing;
 static sked_status failure_of_another; /* OK: none */
 
 /* The outcome of another rank. False: it did not come in time. */
-static bool hear(int from, double deadline, sked_status *status)
+static bool receive_outcome(int from, double deadline, sked_status *status)
 {
     void *message = NULL;
     int64_t bytes = 0;
@@ -102,7 +121,7 @@ bool sked_dist_tells(sked_status status)
             others_are_missing = true;
     for (int k = 0; k < ranks && !others_are_missing; k++) {
         sked_status other = SKED_OK;
-        others_are_missing = k != rank && !hear(k, deadline, &other);
+        others_are_missing = k != rank && !receive_outcome(k, deadline, &other);
         another = another || (other != SKED_OK && k < rank);
         failure_of_another = other != SKED_OK ? other : failure_of_another;
     }
@@ -118,7 +137,7 @@ void sked_dist_end(sked_status status)
 
 /* ------------------------------------------------------------------ the best result */
 
-/* What every rank tells all others about its outcome. */
+/* The outcome of a rank, sent to all others. */
 typedef struct outcome {
     double status, value, makespan, bound, evaluations, optimal;
 } outcome;
@@ -130,55 +149,35 @@ static bool better(const outcome *a, const outcome *b)
     return a->value != b->value ? a->value < b->value : a->makespan < b->makespan;
 }
 
-/* The winner's best schedule on its way to rank 0: this, the starts, the devices where there are any. */
+/* The winner's result on its way to rank 0, before its best schedule. */
 typedef struct delivery {
     double ii;
     char method[sizeof((sked_result *)0)->method];
 } delivery;
 
-static int64_t delivery_size(const sked_schedule *s)
+static sked_status send_best(const sked_result *r, sked_error *err)
 {
-    return (int64_t)sizeof(delivery) +
-           s->ops * (int64_t)(sizeof *s->start + (s->device != NULL ? sizeof *s->device : 0));
-}
-
-static sked_status send_schedule(const sked_result *r, sked_error *err)
-{
-    const sked_schedule *s = r->schedule[0];
-    const int64_t size = delivery_size(s);
-    const size_t n = (size_t)s->ops;
-    delivery *d = sked_i_alloc(size, 1);
-    if (d == NULL)
-        return sked_i_no_memory(err);
-    d->ii = s->ii;
-    memcpy(d->method, r->method, sizeof d->method);
-    memcpy(d + 1, s->start, n * sizeof *s->start);
-    if (s->device != NULL)
-        memcpy((char *)(d + 1) + n * sizeof *s->start, s->device, n * sizeof *s->device);
-    const sked_status st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, d, size, err);
-    free(d);
-    return st;
+    delivery d = {.ii = r->schedule[0]->ii};
+    assert(sked_dist_rank() > 0 && r->count > 0);
+    memcpy(d.method, r->method, sizeof d.method);
+    const sked_status st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err);
+    return st == SKED_OK ? sked_i_dist_send_schedule(0, SKED_I_MAIL_SCHEDULE, r->schedule[0], err) : st;
 }
 
 /* Rank 0 puts it in the place of its own result. */
-static sked_status take_schedule(const sked_problem *p, int winner, sked_result *r, sked_error *err)
+static sked_status take_best(const sked_problem *p, int winner, sked_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_schedule *s = NULL;
-    delivery *d = NULL;
+    delivery d;
     sked_result fresh = {.size = sizeof fresh, .seconds = r->seconds, .build_seconds = r->build_seconds};
+    assert(winner > 0 && sked_dist_rank() == 0);
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
-    const size_t n = (size_t)s->ops;
-    const int64_t size = delivery_size(s);
     SKED_NEW(fresh.schedule, 1);
-    if ((d = sked_i_alloc(size, 1)) == NULL)
-        SKED_TRY(sked_i_no_memory(err));
-    SKED_TRY(sked_i_dist_read(winner, SKED_I_MAIL_SCHEDULE, d, size, err));
-    s->ii = d->ii;
-    snprintf(fresh.method, sizeof fresh.method, "%s", d->method);
-    memcpy(s->start, d + 1, n * sizeof *s->start);
-    if (s->device != NULL)
-        memcpy(s->device, (char *)(d + 1) + n * sizeof *s->start, n * sizeof *s->device);
+    SKED_TRY(sked_i_dist_read(winner, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err));
+    SKED_TRY(sked_i_dist_read_schedule(winner, SKED_I_MAIL_SCHEDULE, s, err));
+    s->ii = d.ii;
+    snprintf(fresh.method, sizeof fresh.method, "%s", d.method);
     SKED_TRY(sked_schedule_validate(p, s, err));
     fresh.schedule[0] = s;
     fresh.count = 1;
@@ -188,12 +187,10 @@ static sked_status take_schedule(const sked_problem *p, int winner, sked_result 
     r->n_curve = 0;
     sked_result_clear(r);
     *r = fresh;
-    free(d);
     return SKED_OK;
 cleanup:
     sked_schedule_destroy(s);
     free(fresh.schedule);
-    free(d);
     return st;
 }
 
@@ -225,6 +222,7 @@ static int sum_up(const outcome *all, int ranks, outcome *best)
 {
     int winner = 0;
     double bound = -INFINITY, evaluations = 0, optimal = 0;
+    assert(ranks > 0);
     for (int k = 0; k < ranks; k++) {
         winner = better(&all[k], &all[winner]) ? k : winner;
         bound = fmax(bound, all[k].bound);
@@ -271,9 +269,9 @@ static sked_status find_best(const sked_problem *p, sked_status status, sked_res
     if (st != SKED_OK || best.status != SKED_OK)
         return st != SKED_OK ? st : status;
     if (winner != 0 && rank == winner)
-        st = send_schedule(r, err);
+        st = send_best(r, err);
     if (winner != 0 && rank == 0)
-        st = take_schedule(p, winner, r, err);
+        st = take_best(p, winner, r, err);
     if (rank == 0 && st == SKED_OK) {
         r->value = best.value;
         r->lower_bound = best.bound;

@@ -34,7 +34,7 @@ SKED_MUST_CHECK sked_status sked_i_dist_send(int to, sked_i_mail kind, const voi
 SKED_MUST_CHECK sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **data,
                                                 int64_t *size, sked_error *err);
 /*
- * The end of a process that has come to an end as all others have: what it sent is received or never will be.
+ * Ends a process once all others have come to their ends: what it sent is received or never will be.
  * failure: of some rank, or OK.
  */
 void sked_i_dist_finish(sked_status failure);
@@ -46,6 +46,11 @@ void sked_i_dist_abort(sked_status status);
 /* A message of exactly `size` bytes into data: BUG where it has another size. Waits. */
 SKED_MUST_CHECK sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t size,
                                              sked_error *err);
+/* Starts, and devices where there are any. The reader has a schedule of the same problem. */
+SKED_MUST_CHECK sked_status sked_i_dist_send_schedule(int to, sked_i_mail kind, const sked_schedule *s,
+                                                      sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_dist_read_schedule(int from, sked_i_mail kind, sked_schedule *s,
+                                                      sked_error *err);
 /* Everybody's `size` bytes to everybody: all[k * size] is what rank k gave. Every rank must call. */
 SKED_MUST_CHECK sked_status sked_i_dist_share(const void *mine, int64_t size, void *all, sked_error *err);
 #endif

@@ -1,7 +1,7 @@
 /*
  * Messages over MPI. Waiting processes sleep, for there may be more of them than cores. The thread that
- * passes stops on needs an MPI that takes calls from several threads; with another one, every rank hears its
- * own.
+ * passes stops on needs an MPI that takes calls from several threads; with another one, every rank sees only
+ * its own.
  */
 #ifdef SKED_WITH_MPI
 #define _POSIX_C_SOURCE 200809L
@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -67,7 +68,7 @@ static bool stopped(void)
 }
 
 /* Has another rank stopped? */
-static bool hear_stop(void)
+static bool receive_stop(void)
 {
     int there;
     MPI_Status from;
@@ -82,7 +83,7 @@ static void *watch(void *unused)
 {
     bool heard = false;
     for (; !atomic_load(&watched_enough) && !heard && !stopped(); sked_i_pause(0.01))
-        heard = hear_stop();
+        heard = receive_stop();
     if (heard)
         sked_i_ask_stop(stop_flag);
     for (int k = 0; k < size && !heard && stopped(); k++)
@@ -95,6 +96,7 @@ void sked_dist_watch(volatile sig_atomic_t *stop)
 {
     if (size == 1 || threads_allowed < MPI_THREAD_MULTIPLE || watching)
         return;
+    assert(stop != NULL);
     sigset_t all, before; /* signals are for the threads that work: they end waits there */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -124,6 +126,7 @@ static void reap(void)
 void sked_i_dist_finish(sked_status failure)
 {
     const double end = sked_clock() + 1;
+    assert(!atomic_load(&watched_enough)); /* it comes once */
     atomic_store(&watched_enough, true);
     if (watching)
         pthread_join(watcher, NULL);
@@ -149,6 +152,7 @@ sked_status sked_i_dist_send(int to, sked_i_mail kind, const void *data, int64_t
     if (bytes > INT_MAX)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a message of %lld bytes is too large for MPI",
                            (long long)bytes);
+    assert(to >= 0 && to < size && to != rank && bytes >= 0);
     parcel *p = sked_i_alloc(1, sizeof *p + (size_t)bytes);
     if (p == NULL)
         return sked_i_no_memory(err);
@@ -160,7 +164,7 @@ sked_status sked_i_dist_send(int to, sked_i_mail kind, const void *data, int64_t
     return SKED_OK;
 }
 
-/* Looks until a message is there; false: none is, and nobody waits. */
+/* Looks until a message is there; false: none is, and wait is false. */
 static bool look(int from, sked_i_mail kind, bool wait, MPI_Message *message, MPI_Status *status)
 {
     enum { looks_without_sleep = 200 };
@@ -181,6 +185,7 @@ sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **da
     MPI_Message message;
     MPI_Status status;
     int count;
+    assert(from >= 0 && from < size && from != rank);
     *data = NULL;
     if (!look(from, kind, wait, &message, &status))
         return SKED_OK;

@@ -1,4 +1,4 @@
-/* One process: there is nobody to write to. */
+/* One process: there is no other rank. */
 #ifndef SKED_WITH_MPI
 
 #include "dist/dist.h"

@@ -1,11 +1,16 @@
 #include "report/comparison.h"
 
+#include "report/page.h"
+
+#include <assert.h>
+
 /* Tell apart with the common kinds of colour blindness, and their forms differ too. */
 static const char *const colors[SKED_I_MARKS] = {"808890", "4393c3", "e08214", "9970ab", "1b9e77"};
 
 int sked_i_mark_of(const sked_robust_result *c, int k)
 {
     int earlier = 0;
+    assert(k >= 0 && k < c->count);
     for (int i = 0; i < k; i++)
         earlier += c->member[i]->count > 1;
     return c->member[k]->count > 1 ? 1 + earlier % (SKED_I_MARKS - 1) : 0;
@@ -13,6 +18,7 @@ int sked_i_mark_of(const sked_robust_result *c, int k)
 
 const char *sked_i_mark_color(int mark)
 {
+    assert(mark >= 0 && mark < SKED_I_MARKS);
     return colors[mark];
 }
 
@@ -34,15 +40,6 @@ static double best_on_proxy(const sked_robust_member *s)
 static double best_on_target(const sked_robust_member *s)
 {
     return s->best >= 0 ? s->target[s->best] : NAN;
-}
-
-static void add_number(sked_i_buffer *b, const char *name, double x)
-{
-    sked_i_buffer_format(b, ",\"%s\":", name);
-    if (isfinite(x))
-        sked_i_buffer_number(b, x);
-    else
-        sked_i_buffer_text(b, "null");
 }
 
 static void add_points(sked_i_buffer *b, const char *name, const sked_robust_member *s, const double *value)
@@ -70,13 +67,13 @@ static void add_member(sked_i_buffer *b, const sked_robust_result *c, int k, boo
         b, ",\"color\":\"#%s\",\"form\":%d,\"count\":%d,\"stride\":%d,\"best\":%d,\"failed\":%d",
         sked_i_mark_color(mark), mark, (int)s->count, (int)sked_i_mark_stride(s), (int)s->best,
         (int)s->failures);
-    add_number(b, "proxySpeedup", best_on_proxy(s));
-    add_number(b, "targetSpeedup", best_on_target(s));
-    add_number(b, "bestProxy", s->best >= 0 ? s->proxy[s->best] : NAN);
-    add_number(b, "ged", s->ged);
-    add_number(b, "dInv", s->d_inv);
-    add_number(b, "dSen", s->d_sen);
-    add_number(b, "seconds", s->seconds);
+    sked_i_page_member(b, "proxySpeedup", best_on_proxy(s));
+    sked_i_page_member(b, "targetSpeedup", best_on_target(s));
+    sked_i_page_member(b, "bestProxy", s->best >= 0 ? s->proxy[s->best] : NAN);
+    sked_i_page_member(b, "ged", s->ged);
+    sked_i_page_member(b, "dInv", s->d_inv);
+    sked_i_page_member(b, "dSen", s->d_sen);
+    sked_i_page_member(b, "seconds", s->seconds);
     if (points) {
         add_points(b, "proxy", s, s->proxy);
         add_points(b, "target", s, s->target);

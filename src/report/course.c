@@ -1,6 +1,9 @@
 #include "report/course.h"
 
 #include "report/comparison.h"
+#include "report/page.h"
+
+#include <assert.h>
 
 enum { most_parameters = 200 }; /* rows of the page's table */
 
@@ -11,6 +14,7 @@ bool sked_i_course_known(const sked_robust_result *r)
 
 int32_t sked_i_course_stride(const sked_robust_result *r)
 {
+    assert(sked_i_course_known(r)); /* a stride of 0 would never end */
     return (r->measurements + SKED_I_MOST_POINTS - 1) / SKED_I_MOST_POINTS;
 }
 
@@ -20,33 +24,19 @@ double sked_i_course_work(const sked_robust_result *r)
     return m->best >= 0 ? m->target[m->best] * m->time : NAN;
 }
 
-static void add_value(sked_i_buffer *b, double x)
-{
-    if (isfinite(x))
-        sked_i_buffer_number(b, x);
-    else
-        sked_i_buffer_text(b, "null");
-}
-
-static void add_number(sked_i_buffer *b, const char *name, double x)
-{
-    sked_i_buffer_format(b, ",\"%s\":", name);
-    add_value(b, x);
-}
-
 static void add_measurement(sked_i_buffer *b, const sked_robust_result *r, double work, int32_t i)
 {
     const sked_robust_measurement *x = &r->measurement[i];
     sked_i_buffer_format(b, "%s{\"number\":%d,\"method\":%d,\"again\":%s,\"resumed\":%s", i > 0 ? ",\n" : "",
                          (int)i + 1, (int)x->member, x->again ? "true" : "false",
                          x->resumed ? "true" : "false");
-    add_number(b, "time", x->time);
-    add_number(b, "deviation", x->deviation);
-    add_number(b, "speedup", sked_i_course_work(r) / x->time);
-    add_number(b, "best", x->best);
-    add_number(b, "proxy", work / r->member[x->member]->proxy[x->candidate]);
-    add_number(b, "expected", x->expected);
-    add_number(b, "fitted", x->fitted);
+    sked_i_page_member(b, "time", x->time);
+    sked_i_page_member(b, "deviation", x->deviation);
+    sked_i_page_member(b, "speedup", sked_i_course_work(r) / x->time);
+    sked_i_page_member(b, "best", x->best);
+    sked_i_page_member(b, "proxy", work / r->member[x->member]->proxy[x->candidate]);
+    sked_i_page_member(b, "expected", x->expected);
+    sked_i_page_member(b, "fitted", x->fitted);
     sked_i_buffer_char(b, '}');
 }
 
@@ -56,7 +46,7 @@ static void add_quantiles(sked_i_buffer *b, const char *name, const double q[5])
     for (int i = 0; i < 5; i++) {
         if (i > 0)
             sked_i_buffer_char(b, ',');
-        add_value(b, q[i]);
+        sked_i_page_number(b, q[i]);
     }
     sked_i_buffer_char(b, ']');
 }
@@ -65,8 +55,8 @@ static void add_parameter(sked_i_buffer *b, const sked_robust_parameter *p, bool
 {
     sked_i_buffer_text(b, first ? "{\"name\":" : ",\n{\"name\":");
     sked_i_buffer_json(b, p->name);
-    add_number(b, "mean", p->mean);
-    add_number(b, "spread", p->spread);
+    sked_i_page_member(b, "mean", p->mean);
+    sked_i_page_member(b, "spread", p->spread);
     add_quantiles(b, "prior", p->prior);
     add_quantiles(b, "posterior", p->posterior);
     sked_i_buffer_char(b, '}');
@@ -83,7 +73,7 @@ void sked_i_course_json(const sked_robust_result *r, double work, sked_i_buffer 
     sked_i_buffer_json(out, r->target);
     sked_i_buffer_format(out, ",\"count\":%d,\"failures\":%d,\"end\":\"%s\"", (int)r->measurements,
                          (int)r->failures, ends[r->end]);
-    add_number(out, "noise", r->noise);
+    sked_i_page_member(out, "noise", r->noise);
     sked_i_buffer_text(out, ",\n\"measurements\":[");
     for (int32_t i = 0; i <= last; i = i == last || i + stride < last ? i + stride : last)
         add_measurement(out, r, work, i);

@@ -4,6 +4,8 @@
 #include "base/arena.h"
 #include "base/memory.h"
 
+#include <assert.h>
+
 /* Start-to-start distance an edge asks for on this machine with these devices. */
 static double edge_lag(const sked_i_view *v, int64_t edge)
 {
@@ -49,6 +51,7 @@ static void collect_pairs(const sked_i_view *v, row_order *o)
 
 static void settle(const sked_i_view *v, row_order *o, int32_t op, double latest, int32_t *queued)
 {
+    assert(o->waiting[op] > 0);
     if (latest < v->schedule->start[op] + v->slack[op])
         v->slack[op] = latest - v->schedule->start[op];
     if (--o->waiting[op] == 0)
@@ -155,6 +158,7 @@ static void fill_sweep(const sked_i_view *v, sweep *w)
 /* First item of a group's column at or after t. */
 static int64_t lower_bound(const sweep_item *item, int64_t lo, int64_t hi, double t)
 {
+    assert(lo <= hi);
     while (lo < hi) {
         const int64_t mid = lo + (hi - lo) / 2;
         if (item[mid].time < t)
@@ -272,6 +276,7 @@ static void trace_chain(sked_i_view *v, const sweep *w)
     int32_t op = last_op(v);
     while (op >= 0) {
         sked_i_chain_op cause = {-1, SKED_I_LINK_NONE, -1};
+        assert(!v->critical[op] && v->n_chain < v->graph->n_ops); /* no op comes twice */
         v->critical[op] = 1;
         const bool found = find_cause(v, w, op, &cause);
         v->chain[v->n_chain++] = (sked_i_chain_op){op, cause.link, cause.edge};

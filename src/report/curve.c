@@ -18,7 +18,7 @@ static double speedup(const course *c, int32_t i)
 
 static void find_ranges(course *c)
 {
-    c->x = c->y = sked_i_axis_empty();
+    c->x = c->y = sked_i_axis_empty;
     sked_i_axis_add(&c->x, 1);
     sked_i_axis_add(&c->x, c->r->measurements);
     for (int32_t i = 0; i < c->r->measurements; i++) {
@@ -37,10 +37,8 @@ static void draw_best(const course *c, sked_i_buffer *b)
         const double best = c->r->measurement[i].best;
         if (isnan(best))
             continue;
-        if (begun)
-            sked_i_label_draw(b, "H~V~", sked_i_axis_at(&c->x, i + 1), sked_i_axis_at(&c->y, best));
-        else
-            sked_i_label_draw(b, "M~ ~", sked_i_axis_at(&c->x, i + 1), sked_i_axis_at(&c->y, best));
+        sked_i_label_draw(b, begun ? "H~V~" : "M~ ~", sked_i_axis_at(&c->x, i + 1),
+                          sked_i_axis_at(&c->y, best));
         begun = true;
     }
     sked_i_label_draw(b, begun ? "H~\"/>\n" : "M~ 0\"/>\n", sked_i_axis_at(&c->x, c->r->measurements));
@@ -56,10 +54,7 @@ static void draw_measurement(const course *c, sked_i_buffer *b, int32_t i)
         return;
     }
     const double y = sked_i_axis_at(&c->y, speedup(c, i));
-    const int mark = sked_i_mark_of(c->r, m->member);
-    sked_i_buffer_format(b, "<g class=\"p\" fill=\"#%s\">", sked_i_mark_color(mark));
-    sked_i_plot_mark(b, mark, x, y, 4);
-    sked_i_buffer_text(b, "</g>");
+    sked_i_plot_mark(b, "p", sked_i_mark_of(c->r, m->member), x, y, 4);
     if (m->again)
         sked_i_label_draw(b, "<circle class=\"h\" cx=\"~\" cy=\"~\" r=\"7\"/>", x, y);
     sked_i_buffer_char(b, '\n');

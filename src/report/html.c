@@ -256,21 +256,58 @@ static void add_head(const sked_i_view *v, const sked_metrics *m, sked_i_buffer 
              sked_i_label_number(m->makespan, makespan, sizeof makespan));
     sked_i_buffer_text(b, ",\"subtitle\":");
     sked_i_buffer_json(b, subtitle);
-    sked_i_buffer_text(b, ",\"makespan\":");
-    sked_i_buffer_number(b, v->makespan);
-    sked_i_buffer_text(b, ",\"end\":");
-    sked_i_buffer_number(b, sked_i_view_end(v));
-    sked_i_buffer_text(b, ",\"ii\":");
-    sked_i_buffer_number(b, v->schedule->ii);
+    sked_i_page_member(b, "makespan", v->makespan);
+    sked_i_page_member(b, "end", sked_i_view_end(v));
+    sked_i_page_member(b, "ii", v->schedule->ii);
     sked_i_buffer_format(b, ",\"copies\":%d,\"integral\":%s", (int)v->copies,
                          v->tolerance == 0 ? "true" : "false");
 }
 
+static void add_schedule(const sked_i_view *v, const sked_i_curves *curves, const sked_metrics *m,
+                         sked_i_buffer *b)
+{
+    add_head(v, m, b);
+    add_figures(v, m, b);
+    add_legend(v, b);
+    add_ops(v, b);
+    add_rows(v, b);
+    add_edges(v, b);
+    add_curves(curves, b);
+    sked_i_buffer_char(b, '}');
+}
+
+/* What the data has a section for, in the order of the page. Returns how many. */
+static int add_sections(const sked_i_view *v, const sked_i_curves *curves, const sked_metrics *m,
+                        sked_i_page_section *section)
+{
+    const sked_report_data *data = v->data;
+    int count = 0;
+    if (data->robust != NULL && sked_i_course_known(data->robust)) {
+        section[count].kind = "loop";
+        sked_i_course_json(data->robust, m->speedup * m->makespan, &section[count++].json);
+    } else if (data->robust != NULL) {
+        section[count].kind = "robust";
+        sked_i_comparison_json(data->robust, &section[count++].json);
+    }
+    if (data->sweep != NULL) {
+        section[count].kind = "tradeoff";
+        sked_i_tradeoff_json(data->sweep, &section[count++].json);
+    }
+    section[count].kind = "schedule";
+    add_schedule(v, curves, m, &section[count++].json);
+    if (sked_i_progress_known(data)) {
+        section[count].kind = "progress";
+        sked_i_progress_json(data, &section[count++].json);
+    }
+    return count;
+}
+
 static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
+    enum { most_sections = 4 };
     sked_i_view v = {0};
     sked_i_curves curves = {0};
-    sked_i_buffer b = {0}, robust = {0}, curve = {0}, progress = {0};
+    sked_i_page_section section[most_sections] = {{0}};
     sked_metrics m = {.size = sizeof m};
     sked_status st = SKED_OK;
     if (data->schedule->ops > max_ops)
@@ -280,42 +317,12 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
     SKED_TRY(sked_i_view_init(&v, data, err));
     SKED_TRY(sked_i_curves_init(&curves, &v, err));
-    add_head(&v, &m, &b);
-    add_figures(&v, &m, &b);
-    add_legend(&v, &b);
-    add_ops(&v, &b);
-    add_rows(&v, &b);
-    add_edges(&v, &b);
-    add_curves(&curves, &b);
-    sked_i_buffer_char(&b, '}');
+    const int count = add_sections(&v, &curves, &m, section);
     const char *name = sked_graph_name(v.graph);
-    sked_i_page_section sections[4];
-    int count = 0;
-    if (data->robust != NULL) {
-        const bool loop = sked_i_course_known(data->robust);
-        if (loop)
-            sked_i_course_json(data->robust, m.speedup * m.makespan, &robust);
-        else
-            sked_i_comparison_json(data->robust, &robust);
-        sections[count++] = (sked_i_page_section){loop ? "loop" : "robust", robust.data, robust.size};
-    }
-    if (data->sweep != NULL) {
-        sked_i_tradeoff_json(data->sweep, &curve);
-        sections[count++] = (sked_i_page_section){"tradeoff", curve.data, curve.size};
-    }
-    sections[count++] = (sked_i_page_section){"schedule", b.data, b.size};
-    if (sked_i_progress_known(data)) {
-        sked_i_progress_json(data, &progress);
-        sections[count++] = (sked_i_page_section){"progress", progress.data, progress.size};
-    }
-    if (b.failed || robust.failed || curve.failed || progress.failed)
-        SKED_TRY(sked_i_no_memory(err));
-    sked_i_page_write(out, *name ? name : "Schedule", sections, count);
+    sked_i_page_write(out, *name ? name : "Schedule", section, count);
 cleanup:
-    sked_i_buffer_free(&robust);
-    sked_i_buffer_free(&curve);
-    sked_i_buffer_free(&progress);
-    sked_i_buffer_free(&b);
+    for (int k = 0; k < most_sections; k++)
+        sked_i_buffer_free(&section[k].json);
     sked_i_curves_free(&curves);
     sked_i_view_free(&v);
     return st;

@@ -1,5 +1,6 @@
 #include "report/label.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,6 +81,7 @@ const char *sked_i_label_percent(double share, char *buf, size_t size)
 sked_i_ticks sked_i_ticks_choose(double span, int most)
 {
     static const int mantissas[] = {1, 2, 5};
+    assert(span > 0 && most > 0);
     int exponent = (int)floor(log10(span / most)) - 1;
     for (;; exponent++)
         for (int k = 0; k < 3; k++) {

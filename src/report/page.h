@@ -8,11 +8,13 @@
 #include "base/text.h"
 
 typedef struct sked_i_page_section {
-    const char *kind; /* letters, digits, '-' */
-    const char *json; /* one valid JSON value */
-    int64_t size;
+    const char *kind;   /* letters, digits, '-' */
+    sked_i_buffer json; /* one valid JSON value */
 } sked_i_page_section;
 
+/* A number, null where it is not finite; _member: behind ,"name": */
+void sked_i_page_number(sked_i_buffer *b, double x);
+void sked_i_page_member(sked_i_buffer *b, const char *name, double x);
 /* Appends the page to out; out->failed says whether memory sufficed. */
 void sked_i_page_write(sked_i_buffer *out, const char *title, const sked_i_page_section *sections, int count);
 #endif

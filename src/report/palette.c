@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static const char *const colors[SKED_I_COLORS] = {"77aadd", "ee8866", "eedd88", "44bb99", "ffaabb",
@@ -10,7 +11,8 @@ static const char *const colors[SKED_I_COLORS] = {"77aadd", "ee8866", "eedd88", 
 
 const char *sked_i_palette_hex(int color)
 {
-    return colors[color >= 0 && color < SKED_I_COLORS ? color : SKED_I_COLORS - 1];
+    assert(color >= 0 && color < SKED_I_COLORS);
+    return colors[color];
 }
 
 /* One of six ramps of the colour wheel at a light saturation; position 0..1. */
@@ -71,11 +73,11 @@ sked_status sked_i_view_colors(sked_i_view *v, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = v->graph;
-    int32_t *count = NULL, rank[SKED_I_COLORS], typed = 0, shown = 0;
-    uint8_t *of_type = NULL;
+    int32_t *count, rank[SKED_I_COLORS], typed = 0, shown = 0;
+    uint8_t *of_type;
     SKED_OWN(&v->arena, v->color, g->n_ops);
-    SKED_NEW0(count, g->n_types);
-    SKED_NEW(of_type, g->n_types);
+    SKED_OWN0(&v->arena, count, g->n_types);
+    SKED_OWN(&v->arena, of_type, g->n_types);
     for (int32_t i = 0; i < g->n_ops; i++)
         if (g->type[i] >= 0) {
             count[g->type[i]]++;
@@ -96,7 +98,5 @@ sked_status sked_i_view_colors(sked_i_view *v, sked_error *err)
     for (int32_t i = 0; i < g->n_ops; i++)
         v->color[i] = g->type[i] >= 0 ? of_type[g->type[i]] : typed == 0 ? 0 : SKED_I_COLORS - 1;
 cleanup:
-    free(count);
-    free(of_type);
     return st;
 }

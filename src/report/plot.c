@@ -4,15 +4,11 @@
 #include "report/label.h"
 #include "report/palette.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static const double page_width = 760, page_height = 480;
 static const double left = 64, right = 20, top = 74, bottom = 52;
-
-sked_i_axis sked_i_axis_empty(void)
-{
-    return (sked_i_axis){.from = INFINITY, .to = -INFINITY};
-}
 
 void sked_i_axis_add(sked_i_axis *a, double value)
 {
@@ -28,6 +24,7 @@ static double scaled(const sked_i_axis *a, double value)
 double sked_i_axis_at(const sked_i_axis *a, double value)
 {
     const double from = scaled(a, a->from), to = scaled(a, a->to);
+    assert(a->to > a->from && (!a->logarithmic || a->from > 0));
     return a->low + (a->high - a->low) * (scaled(a, value) - from) / (to - from);
 }
 
@@ -58,42 +55,42 @@ void sked_i_plot_place(sked_i_axis *x, sked_i_axis *y)
     y->high = top;
 }
 
+/* A line across the plot at a value, and its label: i steps of t. */
+static void draw_tick(sked_i_buffer *b, const sked_i_axis *a, bool upright, double value,
+                      const sked_i_ticks *t, int64_t i)
+{
+    char label[40];
+    const double at = sked_i_axis_at(a, value);
+    if (upright)
+        sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~V~\"/><text class=\"m mi\" x=\"~\" y=\"~\">", at, top,
+                          page_height - bottom, at, page_height - bottom + 18);
+    else
+        sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~H~\"/><text class=\"m e\" x=\"~\" y=\"~\">", left, at,
+                          page_width - right, left - 8, at + 4);
+    sked_i_buffer_text(b, sked_i_ticks_label(t, i, label, sizeof label));
+    sked_i_buffer_text(b, "</text>\n");
+}
+
 /* Powers of ten, and 2 and 5 of each where there are few. */
 static void draw_decades(sked_i_buffer *b, const sked_i_axis *a)
 {
     static const int mantissas[] = {1, 2, 5};
+    assert(a->logarithmic && a->from > 0);
     const int first = (int)floor(log10(a->from)), last = (int)floor(log10(a->to));
     const int steps = last - first < 2 ? 3 : 1, every = 1 + (last - first) / 10;
-    char label[40];
     for (int k = first; k <= last; k += every)
         for (int m = 0; m < steps; m++) {
             const double value = mantissas[m] * pow(10, k);
-            if (!(value >= a->from && value <= a->to))
-                continue;
-            const double at = sked_i_axis_at(a, value);
-            const sked_i_ticks t = {mantissas[m], k, value};
-            sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~V~\"/><text class=\"m mi\" x=\"~\" y=\"~\">", at,
-                              top, page_height - bottom, at, page_height - bottom + 18);
-            sked_i_buffer_text(b, sked_i_ticks_label(&t, 1, label, sizeof label));
-            sked_i_buffer_text(b, "</text>\n");
+            if (value >= a->from && value <= a->to)
+                draw_tick(b, a, true, value, &(sked_i_ticks){mantissas[m], k, value}, 1);
         }
 }
 
 static void draw_grid(sked_i_buffer *b, const sked_i_axis *a, bool upright)
 {
     const sked_i_ticks t = sked_i_ticks_choose(a->to - a->from, upright ? 9 : 7);
-    char label[40];
-    for (int64_t i = (int64_t)ceil(a->from / t.step); (double)i * t.step <= a->to; i++) {
-        const double at = sked_i_axis_at(a, (double)i * t.step);
-        if (upright)
-            sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~V~\"/><text class=\"m mi\" x=\"~\" y=\"~\">", at,
-                              top, page_height - bottom, at, page_height - bottom + 18);
-        else
-            sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~H~\"/><text class=\"m e\" x=\"~\" y=\"~\">", left,
-                              at, page_width - right, left - 8, at + 4);
-        sked_i_buffer_text(b, sked_i_ticks_label(&t, i, label, sizeof label));
-        sked_i_buffer_text(b, "</text>\n");
-    }
+    for (int64_t i = (int64_t)ceil(a->from / t.step); (double)i * t.step <= a->to; i++)
+        draw_tick(b, a, upright, (double)i * t.step, &t, i);
 }
 
 void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis *y)
@@ -105,8 +102,9 @@ void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis 
     draw_grid(b, y, false);
 }
 
-void sked_i_plot_mark(sked_i_buffer *b, int mark, double x, double y, double r)
+void sked_i_plot_form(sked_i_buffer *b, int mark, double x, double y, double r)
 {
+    assert(mark >= 0 && mark < SKED_I_MARKS);
     switch (mark) {
     case 0:
         sked_i_label_draw(b, "<path d=\"M~ ~l~ ~l~ ~l~ ~z\"/>", x, y - 1.4 * r, 1.4 * r, 1.4 * r, -1.4 * r,
@@ -126,28 +124,39 @@ void sked_i_plot_mark(sked_i_buffer *b, int mark, double x, double y, double r)
     }
 }
 
+void sked_i_plot_mark(sked_i_buffer *b, const char *class, int mark, double x, double y, double r)
+{
+    if (class != NULL)
+        sked_i_buffer_format(b, "<g class=\"%s\" fill=\"#%s\">", class, sked_i_mark_color(mark));
+    else
+        sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark));
+    sked_i_plot_form(b, mark, x, y, r);
+    sked_i_buffer_text(b, "</g>");
+}
+
+void sked_i_plot_key(sked_i_buffer *b, int mark, const char *name, double *x)
+{
+    sked_i_plot_mark(b, NULL, mark, *x + 5, 54, 4.5);
+    sked_i_label_draw(b, "<text x=\"~\" y=\"58\">", *x + 15);
+    sked_i_buffer_xml(b, name);
+    sked_i_buffer_text(b, "</text>\n");
+    *x += 36 + sked_i_label_width(name, 12);
+}
+
 void sked_i_plot_legend(sked_i_buffer *b, const sked_robust_result *c)
 {
     double x = left;
-    for (int m = 0; m < c->count; m++) {
-        char name[60];
-        const int mark = sked_i_mark_of(c, m);
-        sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark));
-        sked_i_plot_mark(b, mark, x + 5, 54, 4.5);
-        sked_i_label_draw(b, "</g><text x=\"~\" y=\"58\">", x + 15);
-        sked_i_buffer_xml(b, sked_i_label_cut(c->member[m]->label, 24, name, sizeof name));
-        sked_i_buffer_text(b, "</text>\n");
-        x += 36 + sked_i_label_width(name, 12);
-    }
+    char name[60];
+    for (int m = 0; m < c->count; m++)
+        sked_i_plot_key(b, sked_i_mark_of(c, m), sked_i_label_cut(c->member[m]->label, 24, name, sizeof name),
+                        &x);
 }
 
 void sked_i_plot_winner(sked_i_buffer *b, const sked_robust_result *c, double x, double y)
 {
-    const int mark = sked_i_mark_of(c, c->winner);
     const bool right_half = x > 0.6 * page_width;
-    sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark));
-    sked_i_plot_mark(b, mark, x, y, 4.5);
-    sked_i_label_draw(b, "</g><circle class=\"w\" cx=\"~\" cy=\"~\" r=\"9\"/>\n", x, y);
+    sked_i_plot_mark(b, NULL, sked_i_mark_of(c, c->winner), x, y, 4.5);
+    sked_i_label_draw(b, "<circle class=\"w\" cx=\"~\" cy=\"~\" r=\"9\"/>\n", x, y);
     sked_i_label_draw(b, "<text class=\"b~\" x=\"~\" y=\"~\">winner</text>\n", right_half ? 1.0 : 0.0,
                       x + (right_half ? -14 : 14), y + 4);
 }

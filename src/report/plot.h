@@ -4,6 +4,8 @@
 #include "base/text.h"
 #include "report/report.h"
 
+#include <math.h>
+
 typedef struct sked_i_axis {
     double from, to;
     double low, high; /* pixels */
@@ -11,7 +13,7 @@ typedef struct sked_i_axis {
 } sked_i_axis;
 
 /* An axis without values. */
-sked_i_axis sked_i_axis_empty(void);
+static const sked_i_axis sked_i_axis_empty = {.from = INFINITY, .to = -INFINITY};
 /* Its range takes in a value; NAN changes nothing. */
 void sked_i_axis_add(sked_i_axis *a, double value);
 /* Room around the values, and where both stand on the page. Equal values get a range of their own. */
@@ -25,7 +27,11 @@ void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const cha
 const char *sked_i_plot_speedup(const sked_robust_result *r, char *buf, size_t size);
 void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis *y);
 /* Forms: diamond, circle, square, triangle, triangle on its head. */
-void sked_i_plot_mark(sked_i_buffer *b, int mark, double x, double y, double r);
+void sked_i_plot_form(sked_i_buffer *b, int mark, double x, double y, double r);
+/* One mark in its colour, of a class of the style (NULL: none). */
+void sked_i_plot_mark(sked_i_buffer *b, const char *class, int mark, double x, double y, double r);
+/* A mark and what it means, at *x, which moves behind it. */
+void sked_i_plot_key(sked_i_buffer *b, int mark, const char *name, double *x);
 /* The mark of each method with its name. */
 void sked_i_plot_legend(sked_i_buffer *b, const sked_robust_result *c);
 /* A ring around the winner's mark, and the word. */

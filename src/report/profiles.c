@@ -2,22 +2,24 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum { most_devices = 64 }; /* curves of memory by device */
 
+/* The next curve, its profile still empty. */
+static sked_i_profile *push(sked_i_curves *c, const char *name, double capacity)
+{
+    sked_i_curve *curve = &c->curve[c->count++];
+    curve->name = name;
+    curve->capacity = capacity;
+    return &curve->profile;
+}
+
 static sked_status add_curve(sked_i_curves *c, const sked_i_view *v, const char *name, double capacity,
                              const sked_i_interval *interval, int64_t n, sked_error *err)
 {
-    sked_i_curve *curve = &c->curve[c->count];
-    const sked_status st =
-        sked_i_profile_build(interval, n, v->schedule->ii, v->tolerance, &curve->profile, err);
-    if (st != SKED_OK)
-        return st;
-    curve->name = name;
-    curve->capacity = capacity;
-    c->count++;
-    return SKED_OK;
+    return sked_i_profile_build(interval, n, v->schedule->ii, v->tolerance, push(c, name, capacity), err);
 }
 
 /* Ops running at once: on devices, or anywhere where there is no machine. */
@@ -65,18 +67,13 @@ cleanup:
 
 static sked_status add_memory(sked_i_curves *c, const sked_i_view *v, sked_error *err)
 {
-    sked_i_curve *curve = &c->curve[c->count];
-    const sked_status st =
-        sked_i_profile_memory(v->problem, &v->costs, v->schedule, -1, &curve->profile, err);
-    if (st != SKED_OK)
-        return st;
-    curve->name = "memory";
-    curve->capacity = v->problem->memory_limit;
-    if (curve->profile.peak > 0)
-        c->count++;
-    else
-        sked_i_profile_free(&curve->profile);
-    return SKED_OK;
+    sked_i_profile *profile = push(c, "memory", v->problem->memory_limit);
+    const sked_status st = sked_i_profile_memory(v->problem, &v->costs, v->schedule, -1, profile, err);
+    if (st == SKED_OK && !(profile->peak > 0)) {
+        sked_i_profile_free(profile);
+        c->count--;
+    }
+    return st;
 }
 
 /* Takes the profile of a device's memory over as a curve. */
@@ -84,13 +81,10 @@ static void take_device(sked_i_curves *c, const sked_i_view *v, int32_t device, 
                         sked_i_profile *profile)
 {
     char text[200];
-    sked_i_curve *curve = &c->curve[c->count++];
-    curve->profile = *profile;
-    *profile = (sked_i_profile){0};
-    curve->capacity = sked_machine_device_memory(v->problem->machine, device);
     sked_i_view_device_name(v, device, text, sizeof text);
     snprintf(name, SKED_I_CURVE_NAME, "memory %s", text);
-    curve->name = name;
+    *push(c, name, sked_machine_device_memory(v->problem->machine, device)) = *profile;
+    *profile = (sked_i_profile){0};
 }
 
 /* Memory of every device of a machine that holds anything; pictures show the first ones. */

@@ -1,5 +1,7 @@
 #include "report/progress.h"
 
+#include "report/page.h"
+
 #include "report/comparison.h"
 #include "report/label.h"
 #include "report/plot.h"
@@ -59,24 +61,15 @@ static int number_of(progress *c, const char *method)
 
 /* ------------------------------------------------------------------ the page's data */
 
-static void add_number(sked_i_buffer *b, const char *name, double x)
-{
-    sked_i_buffer_format(b, ",\"%s\":", name);
-    if (isfinite(x))
-        sked_i_buffer_number(b, x);
-    else
-        sked_i_buffer_text(b, "null");
-}
-
 static void add_point(sked_i_buffer *b, const sked_curve_point *p, int method, bool first)
 {
     sked_i_buffer_format(b, "%s{\"method\":%d,\"evaluations\":%lld", first ? "" : ",\n", method,
                          (long long)p->evaluations);
-    add_number(b, "seconds", seconds_of(p));
-    add_number(b, "value", p->value);
-    add_number(b, "bound", p->bound);
+    sked_i_page_member(b, "seconds", seconds_of(p));
+    sked_i_page_member(b, "value", p->value);
+    sked_i_page_member(b, "bound", p->bound);
     if (p->ii > 0)
-        add_number(b, "ii", p->ii);
+        sked_i_page_member(b, "ii", p->ii);
     sked_i_buffer_char(b, '}');
 }
 
@@ -85,7 +78,7 @@ void sked_i_progress_json(const sked_report_data *data, sked_i_buffer *out)
     progress c = {.data = data};
     sked_i_buffer_text(out, "{\"objective\":");
     sked_i_buffer_json(out, sked_objective_name(data->problem->objective));
-    add_number(out, "seconds", end_of(data));
+    sked_i_page_member(out, "seconds", end_of(data));
     sked_i_buffer_text(out, ",\n\"points\":[");
     for (int32_t i = 0; i < data->n_curve; i++)
         add_point(out, data->curve[i], number_of(&c, data->curve[i]->method), i == 0);
@@ -103,7 +96,7 @@ void sked_i_progress_json(const sked_report_data *data, sked_i_buffer *out)
 
 static void find_ranges(progress *c)
 {
-    c->x = c->y = sked_i_axis_empty();
+    c->x = c->y = sked_i_axis_empty;
     c->x.logarithmic = true;
     sked_i_axis_add(&c->x, c->end);
     for (int32_t i = 0; i < c->data->n_curve; i++) {
@@ -144,10 +137,9 @@ static void draw_marks(progress *c, sked_i_buffer *b)
         const bool incumbent = p->value != before;
         const int k = incumbent ? number_of(c, p->method) : 0;
         if (incumbent && (i % stride == 0 || i == n - 1)) {
-            sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark_of(k)));
-            sked_i_plot_mark(b, mark_of(k), sked_i_axis_at(&c->x, seconds_of(p)),
+            sked_i_plot_mark(b, NULL, mark_of(k), sked_i_axis_at(&c->x, seconds_of(p)),
                              sked_i_axis_at(&c->y, p->value), 3.5);
-            sked_i_buffer_text(b, "</g>\n");
+            sked_i_buffer_char(b, '\n');
         }
         before = p->value;
     }
@@ -156,14 +148,8 @@ static void draw_marks(progress *c, sked_i_buffer *b)
 static void draw_keys(const progress *c, sked_i_buffer *b)
 {
     double x = 64;
-    for (int k = 0; k < c->methods; k++) {
-        sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark_of(k)));
-        sked_i_plot_mark(b, mark_of(k), x + 5, 54, 4.5);
-        sked_i_label_draw(b, "</g><text x=\"~\" y=\"58\">", x + 15);
-        sked_i_buffer_xml(b, name_of(c, k));
-        sked_i_buffer_text(b, "</text>\n");
-        x += 36 + sked_i_label_width(name_of(c, k), 12);
-    }
+    for (int k = 0; k < c->methods; k++)
+        sked_i_plot_key(b, mark_of(k), name_of(c, k), &x);
     sked_i_label_draw(b, "<path class=\"lb\" d=\"M~ 54h22\"/><text x=\"~\" y=\"58\">lower bound</text>\n", x,
                       x + 30);
 }

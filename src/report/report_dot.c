@@ -39,23 +39,22 @@ static void add_neighbours(const sked_graph *g, uint8_t *shown, int32_t *queue, 
 }
 
 /* Graphviz cannot lay out much more: the critical chain and what is nearest to it stand for a huge graph. */
-static sked_status choose_nodes(const sked_i_view *v, uint8_t *shown, sked_error *err)
+static sked_status choose_nodes(sked_i_view *v, uint8_t *shown, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int32_t *queue = NULL, count = 0;
+    int32_t *queue, count = 0;
     if (v->graph->n_ops <= max_nodes) {
         for (int32_t i = 0; i < v->graph->n_ops; i++)
             shown[i] = 1;
         return SKED_OK;
     }
-    SKED_NEW(queue, max_nodes);
+    SKED_OWN(&v->arena, queue, max_nodes);
     for (int32_t k = 0; k < v->n_chain && count < max_nodes; k++) {
         queue[count++] = v->chain[k].op;
         shown[v->chain[k].op] = 1;
     }
     add_neighbours(v->graph, shown, queue, count);
 cleanup:
-    free(queue);
     return st;
 }
 
@@ -130,12 +129,12 @@ static void write_label(const void *data, sked_i_buffer *out)
 /* Which ops and edges are shown, and which edges the critical chain runs over. */
 static sked_status choose(picture *p, sked_error *err)
 {
-    const sked_i_view *v = &p->view;
+    sked_i_view *const v = &p->view;
     const sked_graph *g = v->graph;
     sked_status st = SKED_OK;
     int32_t edges = 0;
-    SKED_NEW0(p->op, g->n_ops);
-    SKED_NEW0(p->edge, g->n_edges);
+    SKED_OWN0(&p->view.arena, p->op, g->n_ops);
+    SKED_OWN0(&p->view.arena, p->edge, g->n_edges);
     SKED_TRY(choose_nodes(v, p->op, err));
     for (int32_t i = 0; i < g->n_ops; i++)
         p->ops += p->op[i];
@@ -163,8 +162,6 @@ static sked_status dot_write(const sked_report_data *data, sked_i_buffer *out, s
             p.view.graph,
             &(sked_i_dot_picture){&p, p.op, p.edge, write_label, write_waits, op_attributes, edge_attributes},
             out);
-    free(p.op);
-    free(p.edge);
     sked_i_view_free(&p.view);
     return st;
 }

@@ -6,6 +6,7 @@
 #include "base/heap.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static const int32_t most_idle_rows = 1024; /* more devices than this: rows for those in use only */
@@ -23,6 +24,7 @@ typedef struct packer {
 /* The lowest row that is free at `start` until `finish`, or a new one. It is taken until `finish`. */
 static int32_t take_row(packer *k, double start, double finish)
 {
+    assert(start <= finish);
     int32_t row = -1;
     while (k->busy.count > 0 && k->busy.at[0].time <= start + k->tolerance) {
         const int32_t released = sked_i_event_heap_pop(&k->busy).id;
@@ -103,12 +105,13 @@ static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, 
 {
     sked_status st = SKED_OK;
     packer k = {.tolerance = v->tolerance, .ii = v->schedule->ii};
-    phase_item *item = NULL;
-    SKED_NEW(k.busy.at, n);
-    SKED_NEW(k.free.at, n);
-    SKED_NEW(k.limit, n * (v->copies + 1));
+    sked_i_arena work = {0};
+    SKED_OWN(&work, k.busy.at, n);
+    SKED_OWN(&work, k.free.at, n);
+    SKED_OWN(&work, k.limit, n * (v->copies + 1));
     if (v->schedule->ii > 0) {
-        SKED_NEW(item, n);
+        phase_item *item;
+        SKED_OWN(&work, item, n);
         pack_modulo(&k, bar, n, item, v->copies);
     } else {
         for (int64_t i = 0; i < n; i++)
@@ -116,10 +119,7 @@ static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, 
     }
     *rows = k.rows;
 cleanup:
-    free(k.busy.at);
-    free(k.free.at);
-    free(k.limit);
-    free(item);
+    sked_i_arena_free(&work);
     return st;
 }
 
@@ -284,6 +284,7 @@ const char *sked_i_view_device_name(const sked_i_view *v, int32_t device, char *
 
 const char *sked_i_view_row_name(const sked_i_view *v, int32_t row, char *buf, size_t size)
 {
+    assert(row >= 0 && row < v->n_rows);
     const sked_i_view_group *group = &v->group[v->row_group[row]];
     if (group->resource == SKED_I_DEVICE_ROWS)
         return sked_i_view_device_name(v, v->row_device[row], buf, size);

@@ -4,7 +4,7 @@
 
 static void find_ranges(const sked_robust_result *c, sked_i_axis *x, sked_i_axis *y)
 {
-    *x = *y = sked_i_axis_empty();
+    *x = *y = sked_i_axis_empty;
     for (int m = 0; m < c->count; m++)
         for (int32_t k = 0; k < c->member[m]->count; k++)
             if (!isnan(c->member[m]->target[k])) {
@@ -23,7 +23,7 @@ static void draw_points(sked_i_buffer *b, const sked_robust_result *c, const ske
         sked_i_buffer_format(b, "<g class=\"p\" fill=\"#%s\">", sked_i_mark_color(mark));
         for (int32_t k = 0; k < s->count; k += sked_i_mark_stride(s))
             if (!isnan(s->target[k]))
-                sked_i_plot_mark(b, mark, sked_i_axis_at(x, s->proxy[k]), sked_i_axis_at(y, s->target[k]),
+                sked_i_plot_form(b, mark, sked_i_axis_at(x, s->proxy[k]), sked_i_axis_at(y, s->target[k]),
                                  s->count == 1 ? 5 : 3.5);
         sked_i_buffer_text(b, "</g>\n");
     }

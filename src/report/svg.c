@@ -319,31 +319,28 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_
 
 static sked_status svg_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
-    sked_i_view v;
+    sked_i_view v = {0};
     sked_metrics m = {.size = sizeof m};
     sked_i_buffer body = {0};
     double height = 0;
     char text[300];
-    sked_status st = sked_schedule_measure(data->problem, data->schedule, &m, err);
-    if (st == SKED_OK)
-        st = sked_i_view_init(&v, data, err);
-    if (st != SKED_OK)
-        return st;
-    st = write_body(&v, &m, &body, &height, err);
-    if (st == SKED_OK && body.failed)
-        st = sked_i_no_memory(err);
-    if (st == SKED_OK) {
-        sked_i_buffer_format(out,
-                             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-                             "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
-                             page_width, (int)height, page_width, (int)height);
-        sked_i_buffer_xml(out, sked_i_label_cut(sked_graph_name(v.graph), 90, text, sizeof text));
-        sked_i_buffer_text(out, ": schedule</title>\n");
-        write_style(out);
-        sked_i_buffer_text(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
-        sked_i_buffer_add(out, body.data, (size_t)body.size);
-        sked_i_buffer_text(out, "</svg>\n");
-    }
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
+    SKED_TRY(sked_i_view_init(&v, data, err));
+    SKED_TRY(write_body(&v, &m, &body, &height, err));
+    if (body.failed)
+        SKED_TRY(sked_i_no_memory(err));
+    sked_i_buffer_format(out,
+                         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                         "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
+                         page_width, (int)height, page_width, (int)height);
+    sked_i_buffer_xml(out, sked_i_label_cut(sked_graph_name(v.graph), 90, text, sizeof text));
+    sked_i_buffer_text(out, ": schedule</title>\n");
+    write_style(out);
+    sked_i_buffer_text(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+    sked_i_buffer_add(out, body.data, (size_t)body.size);
+    sked_i_buffer_text(out, "</svg>\n");
+cleanup:
     sked_i_buffer_free(&body);
     sked_i_view_free(&v);
     return st;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,6 +114,7 @@ static void cover_cells(void *context, const sked_i_panel *p, const segment *s)
         return;
     const int32_t row =
         c->rows == p->view->n_rows ? s->row : (int32_t)((double)s->row * c->rows / p->view->n_rows);
+    assert(row >= 0 && row < c->rows);
     const double x0 = s->x0 - p->left, x1 = fmax(s->x1 - p->left, x0 + 0.3); /* zero length still shows */
     const uint8_t color = p->view->color[s->bar->op];
     for (int32_t k = (int32_t)fmax(0, x0 / c->width); k < c->columns && k * c->width < x1; k++) {
@@ -146,6 +148,7 @@ static double cell_y(const sked_i_panel *p, const cells *c, int32_t row)
 
 static void draw_runs(const sked_i_panel *p, const cells *c, uint8_t shade, bool *open)
 {
+    assert(shade > 0); /* 0 is an empty cell */
     for (int32_t row = 0; row < c->rows; row++)
         for (int32_t k = 0, end; k < c->columns; k = end) {
             const uint8_t at = c->shade[cell_at(c, row, k)];

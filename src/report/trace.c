@@ -3,6 +3,7 @@
  * per row, complete events ("X") for ops, counters ("C") for loads and memory, flows ("s", "f") for edges.
  */
 #include "report/label.h"
+#include "report/page.h"
 #include "report/profiles.h"
 #include "report/report.h"
 
@@ -121,14 +122,10 @@ static void write_op(trace *t, const sked_i_bar *b, int32_t iteration)
     add_place(t, sked_i_bar_row(b, iteration));
     sked_i_buffer_text(t->out, ",\"args\":{\"start\":");
     sked_i_buffer_number(t->out, b->start + shift);
-    sked_i_buffer_text(t->out, ",\"finish\":");
-    sked_i_buffer_number(t->out, b->finish + shift);
-    sked_i_buffer_text(t->out, ",\"slack\":");
-    sked_i_buffer_number(t->out, v->slack[b->op]);
-    if (b->demand != 1) {
-        sked_i_buffer_text(t->out, ",\"demand\":");
-        sked_i_buffer_number(t->out, b->demand);
-    }
+    sked_i_page_member(t->out, "finish", b->finish + shift);
+    sked_i_page_member(t->out, "slack", v->slack[b->op]);
+    if (b->demand != 1)
+        sked_i_page_member(t->out, "demand", b->demand);
     if (v->copies > 0)
         sked_i_buffer_format(t->out, ",\"iteration\":%d", (int)iteration);
     sked_i_buffer_text(t->out, v->critical[b->op] ? ",\"critical\":true}}" : "}}");

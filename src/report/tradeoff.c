@@ -1,22 +1,15 @@
 #include "report/tradeoff.h"
 
-static void add_number(sked_i_buffer *b, const char *key, double x)
-{
-    sked_i_buffer_format(b, ",\"%s\":", key);
-    if (isfinite(x))
-        sked_i_buffer_number(b, x);
-    else
-        sked_i_buffer_text(b, "null");
-}
+#include "report/page.h"
 
 static void add_point(const sked_sweep_point *p, sked_i_buffer *b)
 {
     sked_i_buffer_format(b, "{\"found\":%s,\"pareto\":%s", p->found ? "true" : "false",
                          p->pareto ? "true" : "false");
-    add_number(b, "at", p->at);
+    sked_i_page_member(b, "at", p->at);
     if (p->found) {
-        add_number(b, "x", p->x);
-        add_number(b, "y", p->y);
+        sked_i_page_member(b, "x", p->x);
+        sked_i_page_member(b, "y", p->y);
     }
     sked_i_buffer_char(b, '}');
 }

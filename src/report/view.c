@@ -4,6 +4,8 @@
 #include "base/arena.h"
 #include "base/memory.h"
 
+#include <assert.h>
+
 /* Exact comparisons need integer times in the problem and in the schedule. */
 static double time_tolerance(const sked_i_view *v)
 {
@@ -37,6 +39,7 @@ cleanup:
 sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(data->schedule->ops == data->problem->graph->n_ops); /* it was validated */
     *v = (sked_i_view){
         .data = data, .graph = data->problem->graph, .problem = data->problem, .schedule = data->schedule};
     SKED_TRY(take_times(v, err));

@@ -1,10 +1,11 @@
 #include "robust/posterior.h"
 
 #include "base/explog.h"
-#include "base/memory.h"
+#include "base/sort.h"
 #include "base/thread.h"
 #include "robust/prior.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,16 +20,8 @@ static const double degrees_of_freedom = 4;
 
 void sked_i_belief_close(sked_i_belief *b)
 {
-    for (int t = 0; b->work != NULL && t < b->threads; t++)
-        sked_i_belief_work_close(b->work[t]);
-    sked_i_traces_close(&b->trace);
-    for (int64_t d = 0; d < b->n_data; d++)
-        free(b->data[d].smooth);
-    void *const owned[] = {b->prior_mean, b->prior_spread, b->particle,     b->linear,    b->density,
-                           b->guess,      b->weight,       b->rng,          b->data,      b->work,
-                           b->alive,      b->overlap_ops,  b->overlap_rest, b->log_weight};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&b->trace.arena);
+    sked_i_arena_free(&b->arena);
     *b = (sked_i_belief){0};
 }
 
@@ -79,19 +72,19 @@ sked_status sked_i_belief_open(sked_i_belief *b, const sked_i_model *m, uint64_t
     b->particles = most > MOST_PARTICLES    ? MOST_PARTICLES
                    : most < LEAST_PARTICLES ? LEAST_PARTICLES
                                             : (int32_t)most;
-    SKED_NEW(b->prior_mean, b->dimension);
-    SKED_NEW(b->prior_spread, b->dimension);
-    SKED_NEW(b->particle, (int64_t)b->particles * b->dimension);
-    SKED_NEW(b->linear, b->particles * b->many);
-    SKED_NEW(b->density, b->particles);
-    SKED_NEW(b->guess, b->particles * m->count);
-    SKED_NEW(b->weight, b->particles);
-    SKED_NEW(b->log_weight, b->particles);
-    SKED_NEW(b->rng, b->particles);
-    SKED_NEW(b->alive, b->particles);
-    SKED_NEW0(b->work, threads);
+    SKED_OWN(&b->arena, b->prior_mean, b->dimension);
+    SKED_OWN(&b->arena, b->prior_spread, b->dimension);
+    SKED_OWN(&b->arena, b->particle, (int64_t)b->particles * b->dimension);
+    SKED_OWN(&b->arena, b->linear, b->particles * b->many);
+    SKED_OWN(&b->arena, b->density, b->particles);
+    SKED_OWN(&b->arena, b->guess, b->particles * m->count);
+    SKED_OWN(&b->arena, b->weight, b->particles);
+    SKED_OWN(&b->arena, b->log_weight, b->particles);
+    SKED_OWN(&b->arena, b->rng, b->particles);
+    SKED_OWN(&b->arena, b->alive, b->particles);
+    SKED_OWN0(&b->arena, b->work, threads);
     for (int t = 0; t < threads; t++) {
-        SKED_NEW0(b->work[t], 1);
+        SKED_OWN0(&b->arena, b->work[t], 1);
         SKED_TRY(sked_i_belief_work_open(b->work[t], b, err));
     }
     set_priors(b);
@@ -106,20 +99,15 @@ cleanup:
 sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, double time, double variance,
                               sked_error *err)
 {
-    if (!SKED_GROW(b->data, b->data_cap, b->n_data + 1))
+    if (!SKED_OWN_GROW(&b->arena, b->data, b->data_cap, b->n_data + 1))
         return sked_i_no_memory(err);
     b->data[b->n_data++] = (sked_i_datum){timing, sked_i_log(time), variance, 1, NULL};
     return SKED_OK;
 }
 
-sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_timing *timing,
-                                    const sked_measurement *run, sked_error *err)
-{
-    return sked_i_traces_add(&b->trace, b->model, timing, run, err);
-}
-
 static void know(sked_i_belief *b, int64_t at, double value)
 {
+    assert(at >= 0 && at < b->dimension);
     b->prior_mean[at] = value;
     b->prior_spread[at] = 0;
     for (int32_t i = 0; i < b->particles; i++)
@@ -128,7 +116,7 @@ static void know(sked_i_belief *b, int64_t at, double value)
 
 /*
  * Traces show every op's time, with and without warm inputs, with more and fewer bytes of other devices. The
- * start-up cost cannot be told from the ops' factors then, and need not be: it is known from now on.
+ * start-up cost cannot be distinguished from the ops' factors then: it counts as known from now on.
  */
 static sked_status learn_traces(sked_i_belief *b, sked_error *err)
 {
@@ -192,28 +180,16 @@ static void restart(sked_i_belief *b, work *w, int32_t i)
     sked_i_belief_fit(b, w, p, x, &b->density[i]);
 }
 
-typedef struct ranked {
-    double density;
-    int32_t number;
-} ranked;
-
-static int by_density(const void *x, const void *y)
-{
-    const ranked *a = x, *b = y;
-    if (a->density != b->density)
-        return a->density < b->density ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 /* Only the lowest RESTARTS particles are marked. */
 static void mark_lowest(sked_i_belief *b)
 {
-    ranked list[MOST_PARTICLES] = {{0}};
+    sked_i_keyed list[MOST_PARTICLES], spare[MOST_PARTICLES];
+    assert(b->particles <= MOST_PARTICLES);
     for (int32_t i = 0; i < b->particles; i++)
-        list[i] = (ranked){b->density[i], i};
-    qsort(list, (size_t)b->particles, sizeof *list, by_density);
+        list[i] = (sked_i_keyed){sked_i_sort_key(b->density[i]), i};
+    sked_i_sort_keyed(list, spare, b->particles);
     for (int32_t i = 0; i < b->particles; i++)
-        b->alive[list[i].number] = i >= RESTARTS;
+        b->alive[list[i].value] = i >= RESTARTS;
 }
 
 static void restart_lowest(sked_i_belief *b, work *w, int32_t i)
@@ -249,6 +225,7 @@ static void propose(sked_i_belief *b, int32_t i, double *to)
     const int32_t half = b->particles / 2, other = i < half ? half : 0;
     const int32_t span = i < half ? b->particles - half : half;
     const double *p = particle_at(b, i);
+    assert(span > 0);
     const double *u = particle_at(b, other + (int32_t)sked_i_rng_below(rng, (uint64_t)span));
     const double *v = particle_at(b, other + (int32_t)sked_i_rng_below(rng, (uint64_t)span));
     const double far = sked_i_rng_uniform(rng) < 0.1 ? 1 : 2.38 / sqrt(2.0 * b->dimension);
@@ -298,6 +275,7 @@ static void normalise_weights(sked_i_belief *b)
         best = fmax(best, b->log_weight[i]);
     for (int32_t i = 0; i < b->particles; i++)
         sum += b->weight[i] = sked_i_exp(fmax(-700, b->log_weight[i] - best));
+    assert(sum >= 1); /* the best weighs 1 */
     for (int32_t i = 0; i < b->particles; i++)
         b->weight[i] /= sum;
 }
@@ -330,7 +308,7 @@ static sked_status smooth_datum(sked_i_belief *b, sked_i_datum *x, sked_error *e
     work *w = b->work[0];
     const sked_i_model *m = b->model;
     sked_status st = SKED_OK;
-    SKED_NEW0(x->smooth, b->many);
+    SKED_OWN0(&b->arena, x->smooth, b->many);
     for (int32_t i = 0; i < b->particles && !sked_i_belief_stopped(b); i++) {
         memcpy(w->parameter, sked_i_belief_guess(b, i), (size_t)m->count * sizeof *w->parameter);
         for (int32_t k = 0; k < m->ops; k++)
@@ -349,6 +327,7 @@ static void set_overlap(sked_i_belief *b, int64_t i, int64_t j)
 {
     const sked_i_model *m = b->model;
     const double *p = b->data[i].smooth, *q = b->data[j].smooth;
+    assert(j <= i && p != NULL && q != NULL);
     double ops = 0, rest = 0;
     for (int64_t k = 0; k < b->many; k++) {
         const double s = m->spread[m->at_type + k], x = p[k] * q[k] * s * s;
@@ -364,11 +343,11 @@ static void set_overlap(sked_i_belief *b, int64_t i, int64_t j)
 static sked_status set_overlaps(sked_i_belief *b, sked_error *err)
 {
     sked_status st = SKED_OK;
-    free(b->overlap_ops);
-    free(b->overlap_rest);
-    b->overlap_rest = NULL;
-    SKED_NEW(b->overlap_ops, b->n_data * b->n_data);
-    SKED_NEW(b->overlap_rest, b->n_data * b->n_data);
+    sked_i_arena_drop(&b->arena, b->overlap_ops);
+    sked_i_arena_drop(&b->arena, b->overlap_rest);
+    b->overlap_ops = b->overlap_rest = NULL;
+    SKED_OWN(&b->arena, b->overlap_ops, b->n_data * b->n_data);
+    SKED_OWN(&b->arena, b->overlap_rest, b->n_data * b->n_data);
     for (int64_t i = 0; i < b->n_data && !sked_i_belief_stopped(b); i++) {
         if (b->data[i].smooth == NULL)
             SKED_TRY(smooth_datum(b, &b->data[i], err));
@@ -434,6 +413,7 @@ void sked_i_belief_mean(const sked_i_belief *b, double *mean)
 
 int32_t sked_i_belief_draw(const sked_i_belief *b, double u)
 {
+    assert(u >= 0 && u < 1);
     int32_t i = 0;
     for (double sum = b->weight[0]; sum <= u && i < b->particles - 1; sum += b->weight[i])
         i++;

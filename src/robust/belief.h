@@ -27,8 +27,9 @@ typedef struct sked_i_datum {
 } sked_i_datum;
 
 typedef struct sked_i_belief {
+    sked_i_arena arena;
     const sked_i_model *model;
-    const sked_i_limit *limit; /* of the update that goes on; NULL: none does */
+    const sked_i_limit *limit; /* of the current update; NULL: there is none */
     int threads;
     int32_t particles;
     int32_t links;     /* first parameters of a particle: links and start-up, as in the model's vector */
@@ -58,9 +59,6 @@ void sked_i_belief_close(sked_i_belief *b);
 /* timing must stay. variance: known one of the logarithm of the time. Counts from the next update on. */
 SKED_MUST_CHECK sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, double time,
                                               double variance, sked_error *err);
-/* The same with the trace of a run. */
-SKED_MUST_CHECK sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_timing *timing,
-                                                    const sked_measurement *run, sked_error *err);
 /* The guesses explain all data. A stop leaves guesses that may not. */
 SKED_MUST_CHECK sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit,
                                                  sked_error *err);

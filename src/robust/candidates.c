@@ -1,12 +1,13 @@
 #include "robust/candidates.h"
 
-#include "backend/backend.h"
 #include "base/explog.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "base/thread.h"
 #include "robust/posterior.h"
 #include "schedule/equal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,9 +16,7 @@ static void destroy_entry(sked_i_candidate *e)
     if (e == NULL)
         return;
     sked_schedule_destroy(e->schedule);
-    sked_i_timing_close(&e->timing);
-    free(e->predicted);
-    free(e->path);
+    sked_i_arena_free(&e->arena);
     free(e);
 }
 
@@ -72,11 +71,11 @@ static sked_status insert(sked_i_candidate_set *candidates, sked_schedule **s, c
     sked_status st = SKED_OK;
     sked_i_candidate *e = NULL;
     SKED_NEW0(e, 1);
-    SKED_NEW0(e->predicted, candidates->particles);
-    SKED_NEW0(e->path, candidates->model->count);
+    SKED_OWN0(&e->arena, e->predicted, candidates->particles);
+    SKED_OWN0(&e->arena, e->path, candidates->model->count);
     e->novelty = 1;
     e->estimate = NAN;
-    SKED_TRY(sked_i_timing_open(&e->timing, candidates->model, *s, err));
+    SKED_TRY(sked_i_timing_open(&e->timing, &e->arena, candidates->model, *s, err));
     if (!SKED_GROW(candidates->entry, candidates->cap, candidates->count + 1))
         SKED_TRY(sked_i_no_memory(err));
     e->schedule = *s;
@@ -133,52 +132,6 @@ static void predict_part(void *data, int part)
     }
 }
 
-/* Ops of all pairs a thread from which a GPU is done before the CPU: some 5 ms (docs/performance.md). */
-static const double worth_a_gpu = 5e5;
-
-static bool predicts_elsewhere(const sked_i_candidate_set *candidates, const sked_i_belief *b)
-{
-    return candidates->backend != NULL && candidates->backend->predict != NULL &&
-           (double)candidates->count * b->particles * b->model->ops >= worth_a_gpu * b->threads;
-}
-
-/* All pairs in one call of the backend. */
-static sked_status predict_elsewhere(const sked_i_candidate_set *candidates, const sked_i_belief *b,
-                                     sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const sked_i_model *m = b->model;
-    const sked_i_timing **timing = NULL;
-    sked_i_rates *rates = NULL;
-    double *time = NULL;
-    SKED_NEW(timing, candidates->count);
-    SKED_NEW(time, candidates->count * b->particles);
-    SKED_NEW0(rates, b->particles);
-    for (int64_t k = 0; k < candidates->count; k++)
-        timing[k] = &candidates->entry[k]->timing;
-    for (int32_t i = 0; i < b->particles; i++) {
-        SKED_TRY(sked_i_rates_open(&rates[i], m, err));
-        sked_i_model_rates(m, sked_i_belief_guess(b, i), &rates[i]);
-    }
-    SKED_TRY(candidates->backend->predict(&(sked_i_prediction){.ops = m->ops,
-                                                               .links = m->links,
-                                                               .kinds = m->kinds,
-                                                               .guesses = b->particles,
-                                                               .candidates = candidates->count,
-                                                               .timing = timing,
-                                                               .rates = rates},
-                                          time, err));
-    for (int64_t k = 0; k < candidates->count; k++)
-        memcpy(candidates->entry[k]->predicted, time + k * b->particles, (size_t)b->particles * sizeof *time);
-cleanup:
-    for (int32_t i = 0; rates != NULL && i < b->particles; i++)
-        sked_i_rates_close(&rates[i]);
-    free(timing);
-    free(rates);
-    free(time);
-    return st;
-}
-
 /* What links and ops add to the critical path, under the rates of w. */
 static void follow_path(sked_i_candidate *e, const sked_i_belief *b, sked_i_belief_work *w)
 {
@@ -232,10 +185,9 @@ sked_status sked_i_candidates_predict(sked_i_candidate_set *candidates, const sk
                                       const sked_i_limit *limit, sked_error *err)
 {
     prediction p = {candidates, b, limit};
+    assert(candidates->particles == b->particles && candidates->model == b->model);
     sked_i_belief_work *w = b->work[0];
-    const sked_status st = predicts_elsewhere(candidates, b)
-                               ? predict_elsewhere(candidates, b, err)
-                               : sked_i_parallel(b->threads, predict_part, &p, err);
+    const sked_status st = sked_i_parallel(b->threads, predict_part, &p, err);
     if (st != SKED_OK || sked_i_limit_stopped(limit))
         return st;
     sked_i_belief_mean(b, w->parameter);
@@ -286,6 +238,7 @@ void sked_i_candidates_estimate(sked_i_candidate_set *candidates, const sked_i_b
         e->deviation = 0;
         if (!noisy || e->times == 0)
             continue;
+        assert(e->times <= e->measured && candidates->miss > 0);
         const double repeat = candidates->repeat / e->times,
                      share = candidates->miss / (candidates->miss + repeat);
         sked_i_candidates_expect(e, b, &mean, &deviation);
@@ -320,6 +273,7 @@ static double improvement(double best, double mean, double deviation)
 static double surprise(const sked_i_candidate_set *candidates, const sked_i_candidate *e,
                        const sked_i_belief *b, int32_t i)
 {
+    assert(candidates->repeat == 0 || candidates->miss > 0);
     const double share =
         candidates->repeat > 0 ? sqrt(candidates->miss / (candidates->miss + candidates->repeat)) : 1;
     return e->novelty * share * sked_i_belief_noise(b, i) * e->predicted[i];
@@ -338,27 +292,13 @@ double sked_i_candidates_promise(const sked_i_candidate_set *candidates, const s
     return sum;
 }
 
-sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
-                                           double best, double *promise)
-{
-    sked_i_candidate *chosen = NULL;
-    *promise = -INFINITY;
-    for (int64_t k = 0; k < candidates->count; k++) {
-        sked_i_candidate *e = candidates->entry[k];
-        const double x = e->measured > 0 ? -INFINITY : sked_i_candidates_promise(candidates, e, b, best);
-        if (x > *promise) {
-            *promise = x;
-            chosen = e;
-        }
-    }
-    return chosen;
-}
-
 /* NAN: it is one of the others. */
 static double promise_beside(const sked_i_candidate_set *candidates, const sked_i_candidate *e,
                              const sked_i_belief *b, double best, sked_i_candidate *const *others, int count)
 {
     double sum = 0;
+    if (count == 0)
+        return sked_i_candidates_promise(candidates, e, b, best);
     for (int k = 0; k < count; k++)
         if (others[k] == e)
             return NAN;
@@ -371,9 +311,9 @@ static double promise_beside(const sked_i_candidate_set *candidates, const sked_
     return sum;
 }
 
-sked_i_candidate *sked_i_candidates_choose_beside(const sked_i_candidate_set *candidates,
-                                                  const sked_i_belief *b, double best,
-                                                  sked_i_candidate *const *others, int count, double *promise)
+sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
+                                           double best, sked_i_candidate *const *others, int count,
+                                           double *promise)
 {
     sked_i_candidate *chosen = NULL;
     *promise = -INFINITY;
@@ -397,33 +337,21 @@ const sked_i_candidate *sked_i_candidates_fittest(const sked_i_candidate_set *ca
     return best;
 }
 
-typedef struct ranked {
-    double promise;
-    int64_t number;
-} ranked;
-
-static int by_promise(const void *x, const void *y)
-{
-    const ranked *a = x, *b = y;
-    if (a->promise != b->promise)
-        return a->promise > b->promise ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 void sked_i_candidates_trim(sked_i_candidate_set *candidates, const sked_i_belief *b, double best,
                             int64_t keep)
 {
     int64_t n = 0, kept = 0;
-    ranked *list = sked_i_alloc(candidates->count, sizeof *list);
-    if (list == NULL) /* more of them are slower, no more */
+    sked_i_keyed *list = sked_i_alloc(2 * candidates->count, sizeof *list);
+    if (list == NULL) /* keeping them all only costs time */
         return;
     for (int64_t k = 0; k < candidates->count; k++)
         if (candidates->entry[k]->measured == 0)
-            list[n++] = (ranked){sked_i_candidates_promise(candidates, candidates->entry[k], b, best), k};
-    qsort(list, (size_t)n, sizeof *list, by_promise);
+            list[n++] = (sked_i_keyed){
+                sked_i_sort_key(-sked_i_candidates_promise(candidates, candidates->entry[k], b, best)), k};
+    sked_i_sort_keyed(list, list + n, n);
     for (int64_t k = keep; k < n; k++) {
-        destroy_entry(candidates->entry[list[k].number]);
-        candidates->entry[list[k].number] = NULL;
+        destroy_entry(candidates->entry[list[k].value]);
+        candidates->entry[list[k].value] = NULL;
     }
     for (int64_t k = 0; k < candidates->count; k++)
         if (candidates->entry[k] != NULL)

@@ -5,6 +5,7 @@
 #include "schedule/replay.h"
 
 typedef struct sked_i_candidate {
+    sked_i_arena arena;
     sked_schedule *schedule; /* as early as the problem allows in its order, and valid there */
     sked_i_timing timing;
     const char *maker; /* label of the member, static */
@@ -17,15 +18,14 @@ typedef struct sked_i_candidate {
     double sum;
     double estimate;       /* of its time; NAN: it has none. sked_i_candidates_estimate */
     double deviation;      /* of the logarithm of the estimate */
-    int32_t member, place; /* where the result tells of it */
+    int32_t member, place; /* where it is in the result */
 } sked_i_candidate;
 
 typedef struct sked_i_candidate_set {
     const sked_i_model *model;
     int32_t particles;
     sked_i_replay *reference;
-    const struct sked_i_backend *backend; /* that predicts where there is much to predict; NULL: the CPU */
-    sked_i_candidate **entry;             /* [count] each at a place of its own */
+    sked_i_candidate **entry; /* [count] each at a place of its own */
     int64_t count, cap;
     double repeat,
         miss;       /* variances of the logarithm: of a time measured again; of what guesses miss of it */
@@ -74,17 +74,14 @@ void sked_i_candidates_expect(const sked_i_candidate *e, const sked_i_belief *b,
  */
 double sked_i_candidates_promise(const sked_i_candidate_set *candidates, const sked_i_candidate *e,
                                  const sked_i_belief *b, double best);
-/* The entry not measured yet that promises most; NULL: none. *promise gets its own. */
-sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
-                                           double best, double *promise);
 /*
- * The same where others (count of them) are measured at the same time: by how much it is expected to fall
- * below `best` and below what each guess predicts for them.
+ * The entry not measured yet that promises most; NULL: none. *promise gets its own. Where others (count of
+ * them) are measured at the same time: by how much it is expected to fall below `best` and below what each
+ * guess predicts for them.
  */
-sked_i_candidate *sked_i_candidates_choose_beside(const sked_i_candidate_set *candidates,
-                                                  const sked_i_belief *b, double best,
-                                                  sked_i_candidate *const *others, int count,
-                                                  double *promise);
+sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
+                                           double best, sked_i_candidate *const *others, int count,
+                                           double *promise);
 /* The entry of the least time under guess i; NULL: there is none. */
 const sked_i_candidate *sked_i_candidates_fittest(const sked_i_candidate_set *candidates, int32_t i);
 #endif

@@ -1,14 +1,14 @@
 #include "robust/make.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "base/thread.h"
 #include "robust/posterior.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-static const char *const names[] = {
+const char *const sked_i_maker_names[SKED_I_LOOP_COUNT] = {
 #define SKED_X(name, text) text,
     SKED_I_LOOP_MEMBERS(SKED_X)
 #undef SKED_X
@@ -16,11 +16,6 @@ static const char *const names[] = {
 /* Time of a run in those of search; near-best schedules that it hands over. */
 static const double share[SKED_I_LOOP_COUNT] = {1, 0.4, 0.4};
 static const int32_t near_best[SKED_I_LOOP_COUNT] = {12, 6, 12};
-
-const char *sked_i_maker_label(int member)
-{
-    return names[member];
-}
 
 /* One run of a member. */
 typedef struct job {
@@ -35,6 +30,7 @@ typedef struct job {
 } job;
 
 typedef struct batch {
+    sked_i_arena arena;
     const sked_i_maker *maker;
     const sked_i_belief *b;
     job *job;
@@ -53,49 +49,19 @@ static sked_status start_warm(const job *j, const sked_i_rates *rates, sked_i_ti
     return SKED_OK;
 }
 
-static sked_status list_settings(const sked_i_maker *m, int member, const char ***list, int *count,
-                                 sked_i_buffer *model, sked_error *err)
-{
-    const sked_robust_options *opt = m->run->opt;
-    *list = sked_i_alloc((int64_t)opt->n_settings + 1, sizeof **list);
-    if (opt->model != NULL && member == SKED_I_LOOP_GFLOWNET) {
-        sked_i_buffer_text(model, "model=");
-        sked_i_buffer_text(model, opt->model);
-    }
-    if (*list == NULL || model->failed)
-        return sked_i_no_memory(err);
-    *count = 0;
-    if (model->data != NULL)
-        (*list)[(*count)++] = model->data;
-    for (int i = 0; i < opt->n_settings; i++)
-        (*list)[(*count)++] = opt->settings[i];
-    return SKED_OK;
-}
-
 static sked_status run_member(const batch *x, job *j, const sked_problem *p, const sked_schedule *warm,
                               sked_error *err)
 {
     const sked_robust_options *opt = x->maker->run->opt;
+    const char *method = sked_i_maker_names[j->member];
     sked_run_options run;
-    sked_i_buffer model = {0};
-    const char **settings = NULL;
     sked_run_options_init(&run);
-    sked_status st = list_settings(x->maker, j->member, &settings, &run.n_settings, &model, err);
-    run.settings = settings;
     run.seed = j->seed;
     run.time_limit = j->seconds;
-    run.iterations = opt->iterations;
-    run.candidates = near_best[j->member];
-    run.top = run.candidates;
+    run.candidates = run.top = near_best[j->member];
     run.min_distance = opt->min_distance;
-    run.stop = opt->stop;
-    run.backend = sked_i_robust_backend(opt, names[j->member]);
-    run.start = sked_method_find(names[j->member])->features & SKED_CAN_START ? warm : NULL;
-    if (st == SKED_OK)
-        st = sked_method_run(names[j->member], p, &run, &j->result, err);
-    free(settings);
-    sked_i_buffer_free(&model);
-    return st;
+    run.start = sked_method_find(method)->features & SKED_CAN_START ? warm : NULL;
+    return sked_i_robust_run_member(opt, method, NULL, p, &run, &j->result, err);
 }
 
 static void run_job(const batch *x, job *j, sked_i_belief_work *w)
@@ -132,6 +98,7 @@ static void run_part(void *data, int part)
 static void aim(job *j, int number, const sked_i_candidate_set *candidates, const sked_i_belief *b,
                 sked_i_rng *rng)
 {
+    assert(number >= 0 && j->parameter != NULL);
     const int32_t i = sked_i_belief_draw(b, sked_i_rng_uniform(rng));
     j->warm = sked_i_candidates_fittest(candidates, i);
     if (number == 0) {
@@ -149,7 +116,7 @@ static sked_status plan(sked_i_maker *m, batch *x, const sked_i_candidate_set *c
 {
     sked_status st = SKED_OK;
     double shares = 0;
-    SKED_NEW0(x->job, guesses + SKED_I_LOOP_COUNT);
+    SKED_OWN0(&x->arena, x->job, guesses + SKED_I_LOOP_COUNT);
     for (int k = 0; k < guesses + SKED_I_LOOP_COUNT; k++) {
         const int other = k - guesses, member = other < 0 ? SKED_I_LOOP_SEARCH : other;
         job *j = &x->job[x->count];
@@ -157,7 +124,7 @@ static sked_status plan(sked_i_maker *m, batch *x, const sked_i_candidate_set *c
             continue;
         x->count++;
         *j = (job){.member = member, .seed = sked_i_rng_next(rng), .result = {.size = sizeof j->result}};
-        SKED_NEW(j->parameter, x->b->model->count);
+        SKED_OWN(&x->arena, j->parameter, x->b->model->count);
         aim(j, k < guesses ? k : (int)((m->turn + (uint64_t)k) % 2), candidates, x->b, rng);
         shares += share[member];
         m->asked[member] += near_best[member];
@@ -175,7 +142,8 @@ static sked_status take(sked_i_maker *m, job *j, sked_i_candidate_set *candidate
     sked_status st = SKED_OK;
     m->seconds[j->member] += j->seconds;
     for (int32_t k = 0; k < j->result.count && st == SKED_OK && !sked_i_robust_stopped(m->run); k++)
-        st = sked_i_candidates_offer(candidates, j->result.schedule[k], names[j->member], NULL, err);
+        st = sked_i_candidates_offer(candidates, j->result.schedule[k], sked_i_maker_names[j->member], NULL,
+                                     err);
     if (j->status == SKED_ERR_UNSUPPORTED)
         m->refuses[j->member] = true;
     else if (j->status != SKED_OK && j->status != SKED_ERR_STOPPED && j->status != SKED_ERR_INFEASIBLE)
@@ -197,10 +165,8 @@ sked_status sked_i_maker_turn(sked_i_maker *m, sked_i_candidate_set *candidates,
         if (x.job[k].status != SKED_OK)
             SKED_TRY(sked_i_fail(err, x.job[k].status, "%s", x.job[k].err.message));
 cleanup:
-    for (int k = 0; k < x.count; k++) {
-        free(x.job[k].parameter);
+    for (int k = 0; k < x.count; k++)
         sked_result_clear(&x.job[k].result);
-    }
-    free(x.job);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -25,8 +25,8 @@ typedef struct sked_i_maker {
     uint64_t turn;
 } sked_i_maker;
 
-/* Label of a member, static. */
-const char *sked_i_maker_label(int member);
+/* Their labels. */
+extern const char *const sked_i_maker_names[SKED_I_LOOP_COUNT];
 /*
  * Members make schedules for `guesses` guesses (the mean of all, then draws by weight) in about `seconds`
  * (INFINITY: until their iterations end), and the candidates take them in. Where no member takes the problem:

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +20,7 @@ static const double unknown_size_mean = -0.577, unknown_size_spread = 1.283, sto
 void sked_i_model_close(sked_i_model *m)
 {
     sked_i_costs_free(&m->costs);
-    void *const owned[] = {m->type_of, m->kind_of, m->link_of, m->unit_size, m->on_kind, m->mean, m->spread};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&m->arena);
     *m = (sked_i_model){0};
 }
 
@@ -54,7 +53,7 @@ static sked_status scale_bytes(sked_i_model *m, bool *known, sked_error *err)
     m->byte_scale = bytes > 0 ? bytes / (double)g->n_edges : stored > 0 ? stored / (double)g->n_edges : 1;
     if (!m->sized)
         return SKED_OK;
-    SKED_NEW(m->unit_size, m->ops);
+    SKED_OWN(&m->arena, m->unit_size, m->ops);
     for (int32_t i = 0; i < m->ops; i++)
         m->unit_size[i] = stored > 0 ? g->memory[i] : 1;
 cleanup:
@@ -66,8 +65,7 @@ cleanup:
 
 /*
  * Typed devices by type; the others by the kind of time that the costs found for them. Not as in
- * problem/kinds.h: devices of a type share what is unknown of them, whatever links and durations tell them
- * apart.
+ * problem/kinds.h: devices of a type share what is unknown of them, even if their links or durations differ.
  */
 static sked_status find_kinds(sked_i_model *m, sked_error *err)
 {
@@ -75,7 +73,7 @@ static sked_status find_kinds(sked_i_model *m, sked_error *err)
     sked_status st = SKED_OK;
     int32_t *name = NULL;
     const int32_t devices = m->costs.devices;
-    SKED_NEW0(m->kind_of, devices);
+    SKED_OWN0(&m->arena, m->kind_of, devices);
     m->kinds = 1;
     if (machine == NULL)
         return SKED_OK;
@@ -95,6 +93,16 @@ cleanup:
     return st;
 }
 
+int32_t sked_i_model_device(const sked_machine *m, const char *name, int32_t other)
+{
+    const int32_t device = sked_machine_find_device(m, name);
+    const int32_t type = sked_i_names_find(&m->type_names, name, strlen(name));
+    for (int32_t d = 0; device < 0 && type >= 0 && d < m->n_devices; d++)
+        if (m->type[d] == type && d != other)
+            return d;
+    return device;
+}
+
 /* Which kind the names stand for that durations by device are given for. */
 static sked_status find_kinds_of_durations(sked_i_model *m, sked_error *err)
 {
@@ -103,15 +111,10 @@ static sked_status find_kinds_of_durations(sked_i_model *m, sked_error *err)
     sked_status st = SKED_OK;
     if (machine == NULL || names->count == 0)
         return SKED_OK;
-    SKED_NEW(m->on_kind, names->count);
+    SKED_OWN(&m->arena, m->on_kind, names->count);
     for (int32_t k = 0; k < names->count; k++) {
-        const char *name = sked_i_names_at(names, k);
-        const int32_t device = sked_machine_find_device(machine, name);
-        const int32_t type = sked_i_names_find(&machine->type_names, name, strlen(name));
+        const int32_t device = sked_i_model_device(machine, sked_i_names_at(names, k), -1);
         m->on_kind[k] = device >= 0 ? m->kind_of[device] : -1;
-        for (int32_t d = 0; m->on_kind[k] < 0 && type >= 0 && d < machine->n_devices; d++)
-            if (machine->type[d] == type)
-                m->on_kind[k] = m->kind_of[d];
     }
 cleanup:
     return st;
@@ -120,7 +123,7 @@ cleanup:
 /* A kind of link: kinds of devices at its ends, latency and bandwidth as the machine says. */
 typedef struct link_kind {
     int32_t low, high;
-    double latency, bandwidth, pairs; /* means where the last kind of link holds several */
+    double latency, bandwidth;
 } link_kind;
 
 static int32_t find_link_kind(link_kind *list, int32_t *count, const link_kind *x)
@@ -148,7 +151,7 @@ static sked_status find_link_kinds(sked_i_model *m, link_kind *list, sked_error 
     }
     const int32_t n = machine->n_link_kinds;
     SKED_NEW(kind, n);
-    SKED_NEW(m->link_of, (int64_t)n * n);
+    SKED_OWN(&m->arena, m->link_of, (int64_t)n * n);
     for (int32_t d = 0; d < machine->n_devices; d++)
         kind[machine->link_kind[d]] = m->kind_of[d];
     for (int32_t a = 0; a < n; a++)
@@ -177,6 +180,7 @@ int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to)
 
 static void set_prior(sked_i_model *m, int64_t at, double median, double spread)
 {
+    assert(at < m->count && median > 0);
     m->mean[at] = sked_i_log(median);
     m->spread[at] = spread;
 }
@@ -184,18 +188,16 @@ static void set_prior(sked_i_model *m, int64_t at, double median, double spread)
 static void set_link_prior(sked_i_model *m, int32_t k, const link_kind *x)
 {
     const bool delayed = x->latency > 0, limited = x->bandwidth < INFINITY;
-    set_prior(m, sked_i_model_latency(m, k), delayed ? x->latency : wide_median * m->time_scale,
-              delayed ? known_spread : wide_spread);
-    set_prior(m, sked_i_model_per_byte(m, k),
-              limited ? 1 / x->bandwidth : wide_median * m->time_scale / m->byte_scale,
+    set_prior(m, k, delayed ? x->latency : wide_median * m->time_scale, delayed ? known_spread : wide_spread);
+    set_prior(m, m->links + k, limited ? 1 / x->bandwidth : wide_median * m->time_scale / m->byte_scale,
               limited ? known_spread : wide_spread);
 }
 
 static sked_status set_priors(sked_i_model *m, const link_kind *list, bool stored, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW0(m->mean, m->count);
-    SKED_NEW0(m->spread, m->count);
+    SKED_OWN0(&m->arena, m->mean, m->count);
+    SKED_OWN0(&m->arena, m->spread, m->count);
     for (int32_t k = 0; k < m->links; k++)
         set_link_prior(m, k, &list[k]);
     set_prior(m, m->at_start_up, start_up_median * m->time_scale, start_up_spread);
@@ -239,7 +241,7 @@ sked_status sked_i_model_open(sked_i_model *m, const sked_problem *p, sked_error
     SKED_TRY(sked_i_costs_make(p, &m->costs, err));
     scale_times(m);
     SKED_TRY(scale_bytes(m, &stored, err));
-    SKED_NEW(m->type_of, m->ops);
+    SKED_OWN(&m->arena, m->type_of, m->ops);
     for (int32_t i = 0; i < m->ops; i++)
         m->type_of[i] = g->type[i] + 1;
     SKED_TRY(find_kinds(m, err));
@@ -308,27 +310,17 @@ const char *sked_i_model_name(const sked_i_model *m, int64_t k, char *buf, size_
 
 /* ------------------------------------------------------------------ from parameters to rates */
 
-sked_status sked_i_rates_open(sked_i_rates *r, const sked_i_model *m, sked_error *err)
+sked_status sked_i_rates_open(sked_i_rates *r, sked_i_arena *a, const sked_i_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW(r->latency, m->links);
-    SKED_NEW(r->per_byte, m->links);
-    SKED_NEW(r->factor, m->ops);
-    SKED_NEW(r->kind, m->kinds);
+    SKED_OWN(a, r->latency, m->links);
+    SKED_OWN(a, r->per_byte, m->links);
+    SKED_OWN(a, r->factor, m->ops);
+    SKED_OWN(a, r->kind, m->kinds);
     if (m->sized)
-        SKED_NEW(r->size, m->ops);
+        SKED_OWN(a, r->size, m->ops);
 cleanup:
     return st;
-}
-
-void sked_i_rates_close(sked_i_rates *r)
-{
-    free(r->latency);
-    free(r->per_byte);
-    free(r->factor);
-    free(r->kind);
-    free(r->size);
-    *r = (sked_i_rates){0};
 }
 
 static double exp_within(double x)
@@ -339,8 +331,8 @@ static double exp_within(double x)
 void sked_i_model_rates(const sked_i_model *m, const double *x, sked_i_rates *r)
 {
     for (int32_t k = 0; k < m->links; k++) {
-        r->latency[k] = exp_within(x[sked_i_model_latency(m, k)]);
-        r->per_byte[k] = exp_within(x[sked_i_model_per_byte(m, k)]);
+        r->latency[k] = exp_within(x[k]);
+        r->per_byte[k] = exp_within(x[m->links + k]);
     }
     r->start_up = exp_within(x[m->at_start_up]);
     r->warm = exp_within(x[m->at_warm]);
@@ -446,20 +438,21 @@ void sked_i_timing_place(sked_i_timing *r, const sked_i_model *m, const int32_t 
     }
 }
 
-sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sked_schedule *s,
-                               sked_error *err)
+sked_status sked_i_timing_open(sked_i_timing *r, sked_i_arena *a, const sked_i_model *m,
+                               const sked_schedule *s, sked_error *err)
 {
     const sked_graph *g = m->problem->graph;
     sked_status st = SKED_OK;
     *r = (sked_i_timing){.ops = g->n_ops};
-    SKED_NEW(r->order, g->n_ops);
-    SKED_NEW(r->before, g->n_ops);
-    SKED_NEW(r->kind, g->n_ops);
-    SKED_NEW(r->base, g->n_ops);
-    SKED_NEW(r->share, g->n_ops);
-    SKED_NEW(r->remote, g->n_ops);
-    SKED_NEW(r->row, (int64_t)g->n_ops + 1);
-    SKED_NEW(r->edge, g->n_edges - g->n_carried);
+    assert(s->ops == g->n_ops && s->devices == m->costs.devices);
+    SKED_OWN(a, r->order, g->n_ops);
+    SKED_OWN(a, r->before, g->n_ops);
+    SKED_OWN(a, r->kind, g->n_ops);
+    SKED_OWN(a, r->base, g->n_ops);
+    SKED_OWN(a, r->share, g->n_ops);
+    SKED_OWN(a, r->remote, g->n_ops);
+    SKED_OWN(a, r->row, (int64_t)g->n_ops + 1);
+    SKED_OWN(a, r->edge, g->n_edges - g->n_carried);
     SKED_TRY(order_ops(r, g, s, err));
     copy_edges(r, m, s);
     for (int32_t i = 0; i < g->n_ops; i++) {
@@ -475,9 +468,7 @@ cleanup:
 void sked_i_guess_close(sked_i_guess *g)
 {
     sked_graph_destroy(g->graph);
-    free(g->speed);
-    free(g->latency);
-    free(g->bandwidth);
+    sked_i_arena_free(&g->arena);
     *g = (sked_i_guess){0};
 }
 
@@ -518,13 +509,14 @@ static sked_status guess_machine(sked_i_guess *g, const sked_i_model *m, const s
     const sked_machine *from = m->problem->machine;
     const int64_t pairs = (int64_t)from->n_link_kinds * from->n_link_kinds;
     sked_status st = SKED_OK;
-    SKED_NEW(g->speed, from->n_devices);
-    SKED_NEW(g->latency, pairs);
-    SKED_NEW(g->bandwidth, pairs);
+    SKED_OWN(&g->arena, g->speed, from->n_devices);
+    SKED_OWN(&g->arena, g->latency, pairs);
+    SKED_OWN(&g->arena, g->bandwidth, pairs);
     for (int32_t d = 0; d < from->n_devices; d++)
         g->speed[d] = from->speed[d] / r->kind[m->kind_of[d]];
     for (int64_t k = 0; k < pairs; k++) {
         const int32_t link = m->link_of[k];
+        assert(link < m->links);
         g->latency[k] = link < 0 ? from->link_latency[k] : r->latency[link];
         g->bandwidth[k] = link < 0 ? from->link_bandwidth[k] : 1 / r->per_byte[link];
     }

@@ -21,6 +21,7 @@ typedef struct sked_i_log_normal {
 } sked_i_log_normal;
 
 typedef struct sked_i_model {
+    sked_i_arena arena;
     const sked_problem *problem;
     sked_i_costs costs;
     int32_t ops, links, types, kinds;
@@ -37,28 +38,20 @@ typedef struct sked_i_model {
     double time_scale, byte_scale; /* mean duration, mean bytes of an edge */
 } sked_i_model;
 
-static inline int64_t sked_i_model_latency(const sked_i_model *m, int32_t link)
-{
-    (void)m;
-    return link;
-}
-static inline int64_t sked_i_model_per_byte(const sked_i_model *m, int32_t link)
-{
-    return (int64_t)m->links + link;
-}
-
 /* Wide defaults relative to the graph; what the problem says is the centre of a narrower prior. p must stay.
  */
 SKED_MUST_CHECK sked_status sked_i_model_open(sked_i_model *m, const sked_problem *p, sked_error *err);
 void sked_i_model_close(sked_i_model *m);
 /* Class of the link between two devices; -1: data stays or cannot pass. */
 int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to);
+/* The device of this name, or the first of this type that is not `other` (-1: any); -1: none. */
+int32_t sked_i_model_device(const sked_machine *m, const char *name, int32_t other);
 /* "latency", "bandwidth cpu-gpu", "start-up", "type Conv", "device gpu"; "" for single ops. Returns buf. */
 const char *sked_i_model_name(const sked_i_model *m, int64_t parameter, char *buf, size_t size);
 
-/* Arrays of the model's sizes. */
-SKED_MUST_CHECK sked_status sked_i_rates_open(sked_i_rates *r, const sked_i_model *m, sked_error *err);
-void sked_i_rates_close(sked_i_rates *r);
+/* Arrays of the model's sizes, from the arena. */
+SKED_MUST_CHECK sked_status sked_i_rates_open(sked_i_rates *r, sked_i_arena *a, const sked_i_model *m,
+                                              sked_error *err);
 /* The rates of a parameter vector. O(ops). */
 void sked_i_model_rates(const sked_i_model *m, const double *parameter, sked_i_rates *r);
 /* The rates as a problem can state them: remote inputs are transfers that take longer, warm ones save
@@ -66,8 +59,8 @@ void sked_i_model_rates(const sked_i_model *m, const double *parameter, sked_i_r
  */
 void sked_i_model_state(const sked_i_model *m, sked_i_rates *r);
 
-/* s: a valid schedule of the problem. O(ops log ops + edges). Close in any case. */
-SKED_MUST_CHECK sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m,
+/* s: a valid schedule of the problem. The arrays belong to the arena. O(ops log ops + edges). */
+SKED_MUST_CHECK sked_status sked_i_timing_open(sked_i_timing *r, sked_i_arena *a, const sked_i_model *m,
                                                const sked_schedule *s, sked_error *err);
 
 /* Puts one op on a device: its time there, and the links of its edges. device: [ops] with the new one.
@@ -76,6 +69,7 @@ void sked_i_timing_place(sked_i_timing *r, const sked_i_model *m, const int32_t 
 
 /* The problem as a guess has it. */
 typedef struct sked_i_guess {
+    sked_i_arena arena;
     sked_problem problem;
     sked_graph *graph;    /* owned */
     sked_machine machine; /* shares all but these arrays with the problem's own */

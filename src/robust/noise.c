@@ -4,10 +4,11 @@
  */
 #include "base/explog.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "robust/robust_loop.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { MOST_FAILURES = 2 };
 /* Of a normal variable: variance over the median of its square. */
@@ -33,27 +34,22 @@ static double sum_repeats(const sked_i_rounds *l, int64_t *degrees)
     return sum;
 }
 
-static int by_value(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 /* Variance of what guesses missed; INFINITY: none was measured. One far miss does not count for more. */
 static double miss_variance(const sked_i_rounds *l)
 {
-    double *square = sked_i_alloc(l->trials, sizeof *square), found = INFINITY;
+    sked_i_keyed *square = sked_i_alloc(2 * l->trials, sizeof *square);
+    double found = INFINITY;
     int64_t n = 0;
     for (int64_t k = 1; square != NULL && k < l->trials; k++) { /* before the first there is only the prior */
         const sked_i_trial *t = &l->trial[k];
         if (t->again || t->resumed || !(t->time > 0) || !(t->expected > 0))
             continue;
         const double x = sked_i_log(t->time / t->expected);
-        square[n++] = x * x;
+        square[n++] = (sked_i_keyed){sked_i_sort_key(x * x), k};
     }
     if (n > 0) {
-        qsort(square, (size_t)n, sizeof *square, by_value);
-        found = variance_of_median * square[n / 2];
+        sked_i_sort_keyed(square, square + n, n);
+        found = variance_of_median * sked_i_sort_value(square[n / 2].key);
     }
     free(square);
     return found;
@@ -99,6 +95,7 @@ sked_i_candidate *sked_i_rounds_contender(const sked_i_rounds *l)
     sked_i_candidate *rival = find_rival(l, best);
     if (rival == NULL)
         return NULL;
+    assert(rival != best && best->times > 0 && rival->times > 0);
     const double apart = sked_i_log(rival->estimate / best->estimate);
     if (apart >
         clearly_behind * sqrt(best->deviation * best->deviation + rival->deviation * rival->deviation))

@@ -12,6 +12,7 @@
 #include "robust/ranks.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,8 +34,8 @@ static const entrant entrants[] = {
 enum { n_entrants = sizeof entrants / sizeof *entrants };
 
 /*
- * All of them, or the one asked for: as it stands in the table where it gives candidates there. Candidates
- * that are given are one member.
+ * All of them, or the one asked for, with its settings from the table if it gives candidates there. Given
+ * candidates are one member.
  */
 static int choose(const sked_robust_options *opt, entrant *out)
 {
@@ -55,7 +56,6 @@ typedef struct pipeline {
     const sked_i_robust_run *run;
     const sked_problem *problem;    /* the run's, */
     const sked_robust_options *opt; /* as are these */
-    sked_target *target;
     sked_i_lowered low; /* for the stages: in the short form where it has one, so that equal devices show */
     double share;       /* seconds of scheduling of a member, its stages counted */
     sked_robust_result *result;
@@ -67,31 +67,6 @@ typedef struct pipeline {
 static double share_of_stages(const sked_robust_options *opt)
 {
     return opt->improve > 0 ? 0.5 : opt->local ? 0.1 : 0;
-}
-
-/* The entrant's own setting, the model, then the caller's. *model owns a text of theirs. */
-static sked_status list_settings(const pipeline *l, const entrant *who, const char ***out, int *count,
-                                 sked_i_buffer *model, sked_error *err)
-{
-    const char **list = sked_i_alloc(l->opt->n_settings + 2, sizeof *list);
-    int n = 0;
-    if (l->opt->model != NULL && strcmp(who->method, "gflownet") == 0) {
-        sked_i_buffer_text(model, "model=");
-        sked_i_buffer_text(model, l->opt->model);
-    }
-    if (list == NULL || model->failed) {
-        free(list);
-        return sked_i_no_memory(err);
-    }
-    if (who->setting != NULL)
-        list[n++] = who->setting;
-    if (model->data != NULL)
-        list[n++] = model->data;
-    for (int i = 0; i < l->opt->n_settings; i++)
-        list[n++] = l->opt->settings[i];
-    *out = list;
-    *count = n;
-    return SKED_OK;
 }
 
 /* m->count grows as they come: what is there is whole when one of them is refused. */
@@ -117,30 +92,21 @@ static sked_status gather(const pipeline *l, const entrant *who, sked_robust_mem
     const sked_robust_options *opt = l->opt;
     sked_run_options run;
     sked_result r = {.size = sizeof r};
-    sked_i_buffer model = {0};
-    const char **settings = NULL;
     sked_run_options_init(&run);
-    sked_status st = list_settings(l, who, &settings, &run.n_settings, &model, err);
-    run.settings = settings;
     run.seed = opt->seed;
     run.threads = opt->threads;
     run.time_limit = l->share * (1 - share_of_stages(opt));
-    run.iterations = opt->iterations;
     run.candidates = who->many ? opt->candidates : 0;
-    run.stop = opt->stop;
-    run.backend = sked_i_robust_backend(opt, who->method);
     run.progress = opt->progress;
     run.progress_data = opt->progress_data;
-    if (st == SKED_OK)
-        st = sked_method_run(who->method, l->problem, &run, &r, err);
+    const sked_status st =
+        sked_i_robust_run_member(opt, who->method, who->setting, l->problem, &run, &r, err);
     m->schedule = r.schedule;
     m->count = r.count;
     m->lower_bound = r.lower_bound;
     r.schedule = NULL;
     r.count = 0;
     sked_result_clear(&r);
-    free(settings);
-    sked_i_buffer_free(&model);
     return st;
 }
 
@@ -189,19 +155,17 @@ cleanup:
 static sked_status take_list(sked_robust_member *m, const sked_i_stages_candidate *list, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_keyed *order = NULL, *spare = NULL;
+    sked_i_keyed *order = NULL;
     for (int32_t k = 0; k < m->count; k++)
         m->schedule[k] = list[k].schedule;
-    SKED_NEW(order, m->count);
-    SKED_NEW(spare, m->count);
+    SKED_NEW(order, 2 * (int64_t)m->count);
     for (int32_t k = 0; k < m->count; k++)
         order[k] = (sked_i_keyed){sked_i_sort_key(list[k].makespan), k};
-    sked_i_sort_keyed(order, spare, m->count);
+    sked_i_sort_keyed(order, order + m->count, m->count);
     for (int32_t k = 0; k < m->count; k++)
         m->schedule[k] = list[order[k].value].schedule;
 cleanup:
     free(order);
-    free(spare);
     return st;
 }
 
@@ -246,15 +210,6 @@ cleanup:
     return st;
 }
 
-static void warn_unmeasured(const pipeline *l, const sked_robust_member *m, int32_t k, const char *why)
-{
-    char text[1200];
-    if (l->opt->warning == NULL)
-        return;
-    snprintf(text, sizeof text, "candidate %d of %s was not measured: %s", (int)k, m->label, why);
-    l->opt->warning(l->opt->warning_data, text);
-}
-
 /* The measurement into the list of all; said NULL: it failed. */
 static sked_status record(pipeline *l, const sked_robust_member *m, int32_t k, const sked_measurement *said,
                           sked_error *err)
@@ -277,7 +232,7 @@ static sked_status record(pipeline *l, const sked_robust_member *m, int32_t k, c
 
 static void take_time(const pipeline *l, sked_robust_member *m, int32_t k, double time)
 {
-    m->target[k] = time > 0 ? sked_target_work(l->target) / time : 1;
+    m->target[k] = sked_i_robust_speedup(l->run, time);
     if (m->best < 0 || time < m->time) {
         m->best = k;
         m->time = time;
@@ -286,7 +241,8 @@ static void take_time(const pipeline *l, sked_robust_member *m, int32_t k, doubl
         l->opt->progress(l->opt->progress_data, "measuring", (double)(k + 1) / m->count, NAN, NAN);
 }
 
-/* One that the target cannot measure is told and left out, never lost. *over: a stop came, the rest waits. */
+/* A candidate that the target cannot measure is reported and left out. *over: a stop came, the rest is not
+ * measured. */
 static sked_status take_answer(pipeline *l, sked_robust_member *m, int32_t k, const sked_i_order *o,
                                bool *over, sked_error *err)
 {
@@ -299,7 +255,7 @@ static sked_status take_answer(pipeline *l, sked_robust_member *m, int32_t k, co
     }
     if (o->status != SKED_ERR_DEVICE)
         return sked_i_fail(err, o->status, "%s", o->why.message);
-    warn_unmeasured(l, m, k, o->why.message);
+    sked_i_robust_warn(l->opt, "candidate %d of %s was not measured: %s", (int)k, m->label, o->why.message);
     m->failures++;
     return record(l, m, k, NULL, err);
 }
@@ -308,6 +264,7 @@ static sked_status take_answer(pipeline *l, sked_robust_member *m, int32_t k, co
 static sked_status measure_some(pipeline *l, sked_robust_member *m, int32_t first, sked_i_order *orders,
                                 bool *over, sked_error *err)
 {
+    assert(first >= 0 && first < m->count);
     const int32_t left = m->count - first, count = left < l->run->ranks ? left : l->run->ranks;
     for (int32_t k = 0; k < count; k++)
         orders[k] = (sked_i_order){.schedule = m->schedule[first + k], .said = {.size = sizeof orders->said}};
@@ -337,18 +294,7 @@ cleanup:
     return st;
 }
 
-static sked_status measure_diversity(const pipeline *l, sked_robust_member *m, sked_error *err)
-{
-    sked_diversity d = {.size = sizeof d};
-    const sked_status st =
-        sked_schedules_diversity(l->problem, (const sked_schedule *const *)m->schedule, m->count, &d, err);
-    m->ged = d.ged;
-    m->d_inv = d.d_inv;
-    m->d_sen = d.d_sen;
-    return st;
-}
-
-/* What candidates pass, whoever made them. */
+/* The stages are the same for every method. */
 static sked_status run_member(pipeline *l, const entrant *who, sked_robust_member *m, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -361,7 +307,7 @@ static sked_status run_member(pipeline *l, const entrant *who, sked_robust_membe
     SKED_TRY(refine(l, m, begin + l->share, err));
     SKED_TRY(measure_proxy(l, m, err));
     SKED_TRY(measure_target(l, m, err));
-    SKED_TRY(measure_diversity(l, m, err));
+    SKED_TRY(sked_i_robust_diversity(l->problem, m, err));
     m->seconds = sked_clock() - begin;
 cleanup:
     return st;
@@ -369,15 +315,12 @@ cleanup:
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Does the comparison go on without a member that cannot take the machine? The user hears of it. */
+/* Can the comparison continue without a member that does not take the machine? The user gets a warning. */
 static bool left_out(const pipeline *l, const entrant *who, sked_status st, const char *why)
 {
-    char text[1200];
     if (st != SKED_ERR_UNSUPPORTED || l->opt->method != NULL || l->problem->machine == NULL)
         return false;
-    snprintf(text, sizeof text, "%s takes no part: %s", who->label, why);
-    if (l->opt->warning != NULL)
-        l->opt->warning(l->opt->warning_data, text);
+    sked_i_robust_warn(l->opt, "%s takes no part: %s", who->label, why);
     return true;
 }
 
@@ -399,7 +342,7 @@ static sked_status run_all(pipeline *l, const entrant *who, int count, sked_erro
         why = (sked_error){0};
         SKED_NEW0(r->member[r->count], 1);
         st = run_member(l, &who[i], r->member[r->count++], &why);
-        if (st == SKED_ERR_STOPPED && r->count > 1) { /* what the others have measured stands */
+        if (st == SKED_ERR_STOPPED && r->count > 1) { /* what the others measured is kept */
             drop_last(r, before);
             return SKED_OK;
         }
@@ -445,7 +388,7 @@ sked_status sked_i_robust_one_shot(const sked_i_robust_run *run, sked_robust_res
 {
     entrant who[n_entrants];
     const int count = choose(run->opt, who);
-    pipeline l = {.run = run, .problem = run->problem, .opt = run->opt, .target = run->target, .result = r};
+    pipeline l = {.run = run, .problem = run->problem, .opt = run->opt, .result = r};
     if (run->opt->improve < 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "rounds of improvement are 0 or more");
     l.share = share_time(run->opt->time_limit, who, count);

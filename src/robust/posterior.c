@@ -5,6 +5,7 @@
 #include "robust/prior.h"
 #include "robust/solve.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,42 +16,27 @@ static const double density_bend = 0.05, sample_bend = 0.02;
 
 typedef sked_i_belief_work work;
 
-void sked_i_belief_work_close(work *w)
-{
-    if (w == NULL)
-        return;
-    sked_i_timing_work_close(&w->timing);
-    sked_i_rates_close(&w->rates);
-    void *const owned[] = {w->parameter, w->row,        w->deviation, w->at,       w->best,
-                           w->centre,    w->proposal,   w->linear,    w->steep,    w->bend,
-                           w->solved,    w->misfit,     w->residual,  w->observed, w->variance,
-                           w->hessian,   w->covariance, w->gradient,  w->white,    w->spread};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
-    free(w);
-}
-
-sked_status sked_i_belief_work_open(work *w, const sked_i_belief *b, sked_error *err)
+sked_status sked_i_belief_work_open(work *w, sked_i_belief *b, sked_error *err)
 {
     const sked_i_model *m = b->model;
+    sked_i_arena *const a = &b->arena;
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_timing_work_open(&w->timing, m->ops, err));
-    SKED_TRY(sked_i_rates_open(&w->rates, m, err));
-    SKED_NEW(w->parameter, m->count);
-    SKED_NEW(w->row, m->count);
-    SKED_NEW(w->deviation, b->many);
-    SKED_NEW(w->at, b->many);
-    SKED_NEW(w->best, b->many);
-    SKED_NEW(w->centre, b->many);
-    SKED_NEW(w->linear, b->many);
-    SKED_NEW(w->proposal, b->dimension);
-    SKED_NEW(w->hessian, (int64_t)b->links * b->links);
-    SKED_NEW(w->gradient, b->links);
+    SKED_TRY(sked_i_timing_work_open(&w->timing, a, m->ops, err));
+    SKED_TRY(sked_i_rates_open(&w->rates, a, m, err));
+    SKED_OWN(a, w->parameter, m->count);
+    SKED_OWN(a, w->row, m->count);
+    SKED_OWN(a, w->deviation, b->many);
+    SKED_OWN(a, w->at, b->many);
+    SKED_OWN(a, w->centre, b->many);
+    SKED_OWN(a, w->linear, b->many);
+    SKED_OWN(a, w->proposal, b->dimension);
+    SKED_OWN(a, w->hessian, (int64_t)b->links * b->links);
+    SKED_OWN(a, w->gradient, b->links);
 cleanup:
     return st;
 }
 
-sked_status sked_i_belief_work_widen(work *w, const sked_i_belief *b, sked_error *err)
+sked_status sked_i_belief_work_widen(work *w, sked_i_belief *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = b->n_data;
@@ -61,8 +47,9 @@ sked_status sked_i_belief_work_widen(work *w, const sked_i_belief *b, sked_error
     const int64_t sizes[] = {n * b->many, n * b->links, n, n, n, n, n, n * n, n * b->links, n * n};
     w->cap = 0;
     for (int k = 0; k < 10; k++) {
-        free(*arrays[k]);
-        SKED_NEW(*arrays[k], sizes[k]);
+        sked_i_arena_drop(&b->arena, *arrays[k]);
+        *arrays[k] = NULL;
+        SKED_OWN(&b->arena, *arrays[k], sizes[k]);
     }
     w->cap = n;
 cleanup:
@@ -164,6 +151,7 @@ static double linearise(const sked_i_belief *b, work *w, const double *particle,
 {
     const int64_t n = b->n_data;
     double sum = 0;
+    assert(w->cap >= n);
     set_point(b, w, particle, x);
     for (int64_t d = 0; d < n; d++) {
         double *steep = w->steep + d * b->many;
@@ -241,6 +229,7 @@ static double log_det(const sked_i_belief *b, work *w, const double *particle)
 {
     const int64_t n = b->n_data;
     const double op_spread = sked_i_exp(particle[b->links + SKED_I_OP_SPREAD]);
+    assert(b->overlap_ops != NULL && b->overlap_rest != NULL);
     const double share = b->trace.runs > 0 ? 0 : fmin(1, op_spread / sked_i_smoothing);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++) {

@@ -6,7 +6,7 @@
 #define SKED_ROBUST_POSTERIOR_H
 #include "robust/belief.h"
 
-/* What stands in a particle behind links and start-up cost. */
+/* What follows links and start-up cost in a particle. */
 enum { SKED_I_OP_SPREAD, SKED_I_NOISE, SKED_I_STEP_NOISE, SKED_I_BEHIND_LINKS };
 
 /* Spread of the ops' factors at which derivatives are averaged. */
@@ -20,7 +20,7 @@ typedef struct sked_i_belief_work {
     double *row;       /* [count] one derivative */
     double *deviation; /* [many] of the prior, given the spread of the ops' factors */
     double *centre;    /* [many] of the prior, or a draw from it */
-    double *at, *best; /* [many] */
+    double *at;        /* [many] */
     double *linear;    /* [many] of a proposal */
     double *proposal;  /* [dimension] */
     int64_t cap;       /* data there is room for */
@@ -32,17 +32,16 @@ typedef struct sked_i_belief_work {
     double *hessian, *gradient;                               /* [links * links], [links] */
 } sked_i_belief_work;
 
-SKED_MUST_CHECK sked_status sked_i_belief_work_open(sked_i_belief_work *w, const sked_i_belief *b,
-                                                    sked_error *err);
+/* From the arena of b. */
+SKED_MUST_CHECK sked_status sked_i_belief_work_open(sked_i_belief_work *w, sked_i_belief *b, sked_error *err);
 /* Room for all data of b. */
-SKED_MUST_CHECK sked_status sked_i_belief_work_widen(sked_i_belief_work *w, const sked_i_belief *b,
+SKED_MUST_CHECK sked_status sked_i_belief_work_widen(sked_i_belief_work *w, sked_i_belief *b,
                                                      sked_error *err);
-void sked_i_belief_work_close(sked_i_belief_work *w); /* NULL: nothing */
 
 /* Logarithm of the time of a schedule under w->rates; w->row [model->count] gets its derivative. */
 double sked_i_belief_differentiate(const sked_i_belief *b, sked_i_belief_work *w, const sked_i_timing *r);
 
-/* A stop ends the update that goes on: what is computed from here on is not used. */
+/* A stop ends the current update: what is computed from then on is not used. */
 static inline bool sked_i_belief_stopped(const sked_i_belief *b)
 {
     return b->limit != NULL && sked_i_limit_stopped(b->limit);

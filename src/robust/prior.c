@@ -71,7 +71,7 @@ static bool set_all_links(sked_i_model *m, const char *name, double median, doub
     if (!latency && strcmp(name, "bandwidth") != 0)
         return false;
     for (int32_t k = 0; k < m->links; k++)
-        set_parameter(m, latency ? sked_i_model_latency(m, k) : sked_i_model_per_byte(m, k), median, spread);
+        set_parameter(m, latency ? k : m->links + k, median, spread);
     return true;
 }
 
@@ -158,7 +158,7 @@ static void read_top(reader *r)
         sked_i_json_fail(j, "a prior needs \"format\": \"%s\" and \"parameters\"", format_id);
 }
 
-/* Names in the order of the vector; those that come twice are not told apart: the first counts. */
+/* Names in the order of the vector; of identical ones the first counts. */
 static sked_status name_parameters(reader *r, sked_error *err)
 {
     for (int64_t k = 0; k < r->m->at_op; k++) {

@@ -15,8 +15,6 @@ typedef struct sked_i_order {
     sked_error why;
 } sked_i_order;
 
-/* Ranks that measure at once: 1 unless the run is one of several ranks and the target allows it. */
-int sked_i_robust_ranks(const sked_robust_options *opt, const sked_target *target);
 /* Measures count <= run->ranks schedules, one on each rank, rank 0 the first. `number`: measurements before.
  */
 SKED_MUST_CHECK sked_status sked_i_robust_measure(const sked_i_robust_run *run, int64_t number,

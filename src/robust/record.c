@@ -4,6 +4,7 @@
 #include "formats/json.h"
 #include "schedule/equal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,24 +61,19 @@ void sked_i_record_write_head(const sked_i_record_head *h, sked_i_buffer *out)
     sked_i_buffer_format(out, ",\"seed\":\"%llu\"}\n", (unsigned long long)h->seed);
 }
 
-static void write_integers(sked_i_buffer *out, const char *key, const int32_t *x, int32_t n)
+/* whole or x [n], the other NULL. key: with what stands before it. */
+static void write_column(sked_i_buffer *out, const char *key, const int32_t *whole, const double *x,
+                         int32_t n)
 {
-    sked_i_buffer_format(out, "\"%s\":[", key);
+    assert((whole == NULL) != (x == NULL));
+    sked_i_buffer_format(out, "%s:[", key);
     for (int32_t i = 0; i < n; i++) {
         if (i > 0)
             sked_i_buffer_char(out, ',');
-        sked_i_buffer_int(out, x[i]);
-    }
-    sked_i_buffer_char(out, ']');
-}
-
-static void write_numbers(sked_i_buffer *out, const char *key, const double *x, int32_t n)
-{
-    sked_i_buffer_format(out, ",\"%s\":[", key);
-    for (int32_t i = 0; i < n; i++) {
-        if (i > 0)
-            sked_i_buffer_char(out, ',');
-        sked_i_buffer_number(out, x[i]);
+        if (whole != NULL)
+            sked_i_buffer_int(out, whole[i]);
+        else
+            sked_i_buffer_number(out, x[i]);
     }
     sked_i_buffer_char(out, ']');
 }
@@ -85,10 +81,8 @@ static void write_numbers(sked_i_buffer *out, const char *key, const double *x, 
 void sked_i_record_write_line(const sked_schedule *s, const int32_t *order, const char *method,
                               const sked_measurement *said, const char *failure, sked_i_buffer *out)
 {
-    sked_i_buffer_char(out, '{');
-    write_integers(out, "device", s->device, s->ops);
-    sked_i_buffer_char(out, ',');
-    write_integers(out, "order", order, s->ops);
+    write_column(out, "{\"device\"", s->device, NULL, s->ops);
+    write_column(out, ",\"order\"", order, NULL, s->ops);
     sked_i_buffer_text(out, ",\"method\":");
     sked_i_buffer_json(out, method);
     if (failure != NULL) {
@@ -101,8 +95,8 @@ void sked_i_record_write_line(const sked_schedule *s, const int32_t *order, cons
         sked_i_buffer_number(out, said->deviation);
         sked_i_buffer_format(out, ",\"runs\":%d", (int)said->runs);
         if (said->start != NULL && said->finish != NULL) {
-            write_numbers(out, "start", said->start, s->ops);
-            write_numbers(out, "finish", said->finish, s->ops);
+            write_column(out, ",\"start\"", NULL, said->start, s->ops);
+            write_column(out, ",\"finish\"", NULL, said->finish, s->ops);
         }
     }
     sked_i_buffer_text(out, "}\n");
@@ -242,11 +236,11 @@ static void read_method(reader *r, sked_i_record_line *line)
             line->method = k;
 }
 
-static double read_amount(reader *r, const char *what, double least)
+static double read_amount(reader *r, const char *what)
 {
     const double x = sked_i_json_number(&r->j, what);
-    if (r->j.status == SKED_OK && !(x >= least && x < 1e100))
-        sked_i_json_fail(&r->j, "%s must be a number from %g to 1e100", what, least);
+    if (r->j.status == SKED_OK && !(x >= 0 && x < 1e100))
+        sked_i_json_fail(&r->j, "%s must be a number from 0 to 1e100", what);
     return x;
 }
 
@@ -261,35 +255,25 @@ static void read_trace(reader *r, double **moment, const char *what)
 
 static void read_value(reader *r, int key, sked_i_record_line *line)
 {
-    switch (key) {
-    case LINE_DEVICE:
+    if (key == LINE_DEVICE) {
         read_column(r, "\"device\"", read_device, line);
-        break;
-    case LINE_ORDER:
+    } else if (key == LINE_ORDER) {
         memset(r->seen, 0, (size_t)r->head->problem->graph->n_ops * sizeof *r->seen);
         read_column(r, "\"order\"", read_place, line);
-        break;
-    case LINE_METHOD:
+    } else if (key == LINE_METHOD) {
         read_method(r, line);
-        break;
-    case LINE_FAILURE:
+    } else if (key == LINE_FAILURE) {
         sked_i_json_text(&r->j, "\"failure\"", &r->text);
         line->failed = true;
-        break;
-    case LINE_TIME:
-        line->said.time = read_amount(r, "\"time\"", 0);
-        break;
-    case LINE_DEVIATION:
-        line->said.deviation = read_amount(r, "\"deviation\"", 0);
-        break;
-    case LINE_RUNS:
+    } else if (key == LINE_RUNS) {
         line->said.runs = (int32_t)sked_i_json_integer(&r->j, "\"runs\"", 1, 1000000000);
-        break;
-    case LINE_START:
-        read_trace(r, &line->said.start, "\"start\"");
-        break;
-    default:
-        read_trace(r, &line->said.finish, "\"finish\"");
+    } else if (key == LINE_TIME || key == LINE_DEVIATION) {
+        const bool time = key == LINE_TIME;
+        *(time ? &line->said.time : &line->said.deviation) =
+            read_amount(r, time ? "\"time\"" : "\"deviation\"");
+    } else {
+        const bool start = key == LINE_START;
+        read_trace(r, start ? &line->said.start : &line->said.finish, start ? "\"start\"" : "\"finish\"");
     }
 }
 

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "robust/posterior.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,13 +15,14 @@ static const double first_temperature = 0.004;
 
 /* One annealing. */
 typedef struct refiner {
+    sked_i_arena arena;
     const sked_i_belief *b;
     const sked_i_candidate *from;
     const sked_i_limit *limit;
     const sked_i_refine_options *opt;
     sked_i_rates rates[GUESSES];
     sked_i_rng rng;
-    sked_i_timing timing; /* owned copy */
+    sked_i_timing timing; /* a copy of its own */
     sked_i_timing_work work;
     sked_schedule *best; /* starts are places in the order */
     int32_t *device;     /* [ops] */
@@ -32,37 +34,25 @@ typedef struct refiner {
     sked_error err;
 } refiner;
 
-static void close_refiner(refiner *r)
-{
-    for (int g = 0; g < GUESSES; g++)
-        sked_i_rates_close(&r->rates[g]);
-    sked_i_timing_close(&r->timing);
-    sked_i_timing_work_close(&r->work);
-    sked_schedule_destroy(r->best);
-    free(r->device);
-    free(r->place);
-    free(r->last);
-    free(r->critical);
-}
-
 static sked_status open_refiner(refiner *r, uint64_t seed, sked_error *err)
 {
     const sked_i_model *m = r->b->model;
+    sked_i_arena *const a = &r->arena;
     sked_status st = SKED_OK;
     sked_i_rng_seed(&r->rng, r->opt->seed, seed);
     const double first = sked_i_rng_uniform(&r->rng);
     for (int g = 0; g < GUESSES; g++) { /* spread evenly over the weights */
-        SKED_TRY(sked_i_rates_open(&r->rates[g], m, err));
+        SKED_TRY(sked_i_rates_open(&r->rates[g], a, m, err));
         const int32_t i = sked_i_belief_draw(r->b, (first + g) / GUESSES);
         sked_i_model_rates(m, sked_i_belief_guess(r->b, i), &r->rates[g]);
     }
-    SKED_TRY(sked_i_timing_open(&r->timing, m, r->from->schedule, err));
-    SKED_TRY(sked_i_timing_work_open(&r->work, m->ops, err));
+    SKED_TRY(sked_i_timing_open(&r->timing, a, m, r->from->schedule, err));
+    SKED_TRY(sked_i_timing_work_open(&r->work, a, m->ops, err));
     SKED_TRY(sked_schedule_clone(r->from->schedule, &r->best, err));
-    SKED_NEW(r->device, m->ops);
-    SKED_NEW(r->place, m->ops);
-    SKED_NEW(r->critical, m->ops);
-    SKED_NEW(r->last, m->costs.devices);
+    SKED_OWN(a, r->device, m->ops);
+    SKED_OWN(a, r->place, m->ops);
+    SKED_OWN(a, r->critical, m->ops);
+    SKED_OWN(a, r->last, m->costs.devices);
     memcpy(r->device, r->from->schedule->device, (size_t)m->ops * sizeof *r->device);
     for (int32_t k = 0; k < m->ops; k++)
         r->place[r->timing.order[k]] = k;
@@ -110,11 +100,13 @@ static void find_room(const refiner *r, int32_t op, int32_t *low, int32_t *high)
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
         if (g->edge_distance[e] == 0 && r->place[g->edge_to[e]] <= *high)
             *high = r->place[g->edge_to[e]] - 1;
+    assert(*low <= r->place[op] && r->place[op] <= *high);
 }
 
 static void shift(refiner *r, int32_t op, int32_t to)
 {
     int32_t *order = r->timing.order;
+    assert(order[r->place[op]] == op && to >= 0 && to < r->timing.ops);
     const int32_t step = to > r->place[op] ? 1 : -1;
     for (int32_t k = r->place[op]; k != to; k += step) {
         order[k] = order[k + step];
@@ -133,7 +125,7 @@ static void put(refiner *r, int32_t op, int32_t device, int32_t to)
     sked_i_timing_place(&r->timing, r->b->model, r->device, op);
 }
 
-/* One move, undone unless it is accepted. *value: of the schedule as it stands. */
+/* One move, undone unless it is accepted. *value: of the current schedule. */
 static void try_move(refiner *r, double temperature, double *value)
 {
     const sked_i_model *m = r->b->model;
@@ -228,10 +220,10 @@ sked_status sked_i_refine(sked_i_candidate_set *candidates, const sked_i_belief 
 {
     sked_status st = SKED_OK;
     double promise;
-    refiner r[STARTS] = {{0}};
+    refiner r[STARTS] = {{.b = NULL}};
     const sked_i_candidate *incumbent = sked_i_candidates_best(candidates);
     const sked_i_candidate *from[STARTS] = {incumbent,
-                                            sked_i_candidates_choose(candidates, b, best, &promise)};
+                                            sked_i_candidates_choose(candidates, b, best, NULL, 0, &promise)};
     sked_i_refine_options each = *opt;
     crowd c = {.r = r, .parts = b->threads};
     if (from[0] == NULL)
@@ -247,7 +239,9 @@ sked_status sked_i_refine(sked_i_candidate_set *candidates, const sked_i_belief 
         SKED_TRY(sked_i_candidates_offer(candidates, r[k].best, r[k].from->maker, NULL, err));
     }
 cleanup:
-    for (int k = 0; k < STARTS; k++)
-        close_refiner(&r[k]);
+    for (int k = 0; k < STARTS; k++) {
+        sked_schedule_destroy(r[k].best);
+        sked_i_arena_free(&r[k].arena);
+    }
     return st;
 }

@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "robust/posterior.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,22 +16,8 @@ enum { MOST_TYPES = 16 };
 
 /* ------------------------------------------------------------------ members */
 
-typedef struct ranked {
-    sked_i_candidate *entry;
-    double proxy;
-    int64_t number;
-} ranked;
-
-static int by_proxy(const void *x, const void *y)
-{
-    const ranked *a = x, *b = y;
-    if (a->proxy != b->proxy)
-        return a->proxy > b->proxy ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 /* The measured schedules of one maker, best on the proxy first, into list[]; returns how many. */
-static sked_status rank(const sked_i_rounds *l, const char *maker, ranked *list, int32_t *count,
+static sked_status rank(const sked_i_rounds *l, const char *maker, sked_i_keyed *list, int32_t *count,
                         sked_error *err)
 {
     *count = 0;
@@ -42,35 +29,36 @@ static sked_status rank(const sked_i_rounds *l, const char *maker, ranked *list,
         const sked_status st = sked_schedule_measure(l->run->problem, e->schedule, &metrics, err);
         if (st != SKED_OK)
             return st;
-        list[(*count)++] = (ranked){e, metrics.speedup, k};
+        list[(*count)++] = (sked_i_keyed){sked_i_sort_key(-metrics.speedup), k};
     }
-    qsort(list, (size_t)*count, sizeof *list, by_proxy);
+    sked_i_sort_keyed(list, list + *count, *count);
     return SKED_OK;
 }
 
 /* The entry hands its schedule over and remembers where it is. *least: estimate of the member's best. */
-static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const ranked *x, double *least)
+static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const sked_i_keyed *x, double *least)
 {
-    const double time = sked_i_candidates_time(x->entry), work = sked_target_work(l->run->target);
+    sked_i_candidate *const e = l->candidates.entry[x->value];
+    const double time = sked_i_candidates_time(e);
     const int32_t k = m->count++;
-    m->schedule[k] = x->entry->schedule;
-    x->entry->schedule = NULL;
-    m->proxy[k] = x->proxy;
-    m->target[k] = isnan(time) ? NAN : time > 0 ? work / time : 1;
-    x->entry->place = k;
-    if (!isnan(time) && x->entry->estimate < *least) {
-        *least = x->entry->estimate;
+    assert(e->schedule != NULL && e->measured > 0);
+    m->schedule[k] = e->schedule;
+    e->schedule = NULL;
+    m->proxy[k] = -sked_i_sort_value(x->key);
+    m->target[k] = sked_i_robust_speedup(l->run, time);
+    e->place = k;
+    if (!isnan(time) && e->estimate < *least) {
+        *least = e->estimate;
         m->time = time;
         m->best = k;
     }
 }
 
-static sked_status fill_member(sked_i_rounds *l, int member, const ranked *list, int32_t count,
+static sked_status fill_member(sked_i_rounds *l, int member, const sked_i_keyed *list, int32_t count,
                                sked_robust_member *m, double *least, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_diversity d = {.size = sizeof d};
-    snprintf(m->label, sizeof m->label, "%s", sked_i_maker_label(member));
+    snprintf(m->label, sizeof m->label, "%s", sked_i_maker_names[member]);
     m->asked = (int32_t)fmin(INT32_MAX, (double)l->maker.asked[member]);
     m->seconds = l->maker.seconds[member];
     m->best = -1;
@@ -81,11 +69,7 @@ static sked_status fill_member(sked_i_rounds *l, int member, const ranked *list,
     for (int32_t k = 0; k < count; k++)
         fill_entry(l, m, &list[k], least);
     SKED_TRY(sked_problem_bound(l->run->problem, &m->lower_bound, NULL, err));
-    SKED_TRY(
-        sked_schedules_diversity(l->run->problem, (const sked_schedule *const *)m->schedule, count, &d, err));
-    m->ged = d.ged;
-    m->d_inv = d.d_inv;
-    m->d_sen = d.d_sen;
+    SKED_TRY(sked_i_robust_diversity(l->run->problem, m, err));
 cleanup:
     return st;
 }
@@ -93,19 +77,19 @@ cleanup:
 static sked_status tell_members(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
-    ranked *list = NULL;
+    sked_i_keyed *list = NULL;
     double first = INFINITY;
-    SKED_NEW(list, l->candidates.count);
+    SKED_NEW(list, 2 * l->candidates.count);
     SKED_NEW0(r->member, SKED_I_LOOP_COUNT);
     for (int k = 0; k < SKED_I_LOOP_COUNT; k++) {
         int32_t count;
         double least = INFINITY;
-        SKED_TRY(rank(l, sked_i_maker_label(k), list, &count, err));
+        SKED_TRY(rank(l, sked_i_maker_names[k], list, &count, err));
         if (count == 0)
             continue;
         SKED_NEW0(r->member[r->count], 1);
         for (int32_t i = 0; i < count; i++)
-            list[i].entry->member = r->count;
+            l->candidates.entry[list[i].value]->member = r->count;
         SKED_TRY(fill_member(l, k, list, count, r->member[r->count++], &least, err));
         r->winner = least < first ? r->count - 1 : r->winner;
         first = fmin(first, least);
@@ -127,6 +111,7 @@ static sked_status tell_course(sked_i_rounds *l, sked_robust_result *r, sked_err
     for (int64_t k = 0; k < l->trials; k++) {
         const sked_i_trial *t = &l->trial[k];
         double mean, deviation;
+        assert(t->entry->member < r->count && t->entry->measured > 0);
         sked_i_candidates_expect(t->entry, &l->belief, &mean, &deviation);
         r->member[t->entry->member]->failures += isnan(t->time);
         r->measurement[k] = (sked_robust_measurement){.member = t->entry->member,
@@ -152,36 +137,32 @@ static const double quantile[5] = {0.05, 0.25, 0.5, 0.75, 0.95};
 static const double normal[5] = {-1.6448536269514722, -0.6744897501960817, 0, 0.6744897501960817,
                                  1.6448536269514722};
 
-typedef struct weighted {
-    double value, weight;
-} weighted;
-
-static int by_value(const void *x, const void *y)
-{
-    const weighted *a = x, *b = y;
-    return (a->value > b->value) - (a->value < b->value);
-}
-
-/* A parameter from its logarithm in every guess; inverse: the user knows 1 / it. */
-static void describe(sked_robust_parameter *p, const sked_i_log_normal *prior, weighted *list, int32_t n,
-                     bool inverse)
+/*
+ * A parameter from its logarithm in every guess: `row` of guess i is data[i * stride]. inverse: the user
+ * knows 1 / it. list: room for two of each particle.
+ */
+static void describe(sked_robust_parameter *p, const sked_i_log_normal *prior, const sked_i_belief *b,
+                     const double *data, int64_t stride, bool inverse, sked_i_keyed *list)
 {
     double mean = 0, squares = 0, below = 0;
     const double sign = inverse ? -1 : 1;
     for (int k = 0; k < 5; k++)
         p->prior[k] = sked_i_exp(fmax(-700, fmin(700, sign * prior->mean + prior->spread * normal[k])));
-    for (int32_t i = 0; i < n; i++) {
-        list[i].value = sked_i_exp(fmax(-700, fmin(700, sign * list[i].value)));
-        mean += list[i].weight * list[i].value;
+    for (int32_t i = 0; i < b->particles; i++) {
+        const double value = sked_i_exp(fmax(-700, fmin(700, sign * data[i * stride])));
+        list[i] = (sked_i_keyed){sked_i_sort_key(value), i};
+        mean += b->weight[i] * value;
     }
-    for (int32_t i = 0; i < n; i++)
-        squares += list[i].weight * (list[i].value - mean) * (list[i].value - mean);
-    qsort(list, (size_t)n, sizeof *list, by_value);
+    for (int32_t i = 0; i < b->particles; i++) {
+        const double value = sked_i_sort_value(list[i].key);
+        squares += b->weight[i] * (value - mean) * (value - mean);
+    }
+    sked_i_sort_keyed(list, list + b->particles, b->particles);
     int32_t at = 0;
     for (int k = 0; k < 5; k++) {
-        while (at < n - 1 && below + list[at].weight < quantile[k])
-            below += list[at++].weight;
-        p->posterior[k] = list[at].value;
+        while (at < b->particles - 1 && below + b->weight[list[at].value] < quantile[k])
+            below += b->weight[list[at++].value];
+        p->posterior[k] = sked_i_sort_value(list[at].key);
     }
     p->mean = mean;
     p->spread = sqrt(squares);
@@ -190,7 +171,7 @@ static void describe(sked_robust_parameter *p, const sked_i_log_normal *prior, w
 typedef struct teller {
     const sked_i_rounds *l;
     sked_robust_result *r;
-    weighted *list; /* [particles] */
+    sked_i_keyed *list; /* [2 * particles] */
 } teller;
 
 /* One of the vector's parameters. */
@@ -199,10 +180,9 @@ static void tell_parameter(teller *t, int64_t k)
     const sked_i_belief *b = &t->l->belief;
     const sked_i_log_normal prior = {t->l->model.mean[k], t->l->model.spread[k]};
     sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
-    for (int32_t i = 0; i < b->particles; i++)
-        t->list[i] = (weighted){sked_i_belief_guess(b, i)[k], b->weight[i]};
     sked_i_model_name(&t->l->model, k, p->name, sizeof p->name);
-    describe(p, &prior, t->list, b->particles, k >= t->l->model.links && k < t->l->model.at_start_up);
+    describe(p, &prior, b, b->guess + k, t->l->model.count,
+             k >= t->l->model.links && k < t->l->model.at_start_up, t->list);
 }
 
 /* One that stands behind the links of a particle. */
@@ -210,43 +190,38 @@ static void tell_behind(teller *t, const char *name, int which, const sked_i_log
 {
     const sked_i_belief *b = &t->l->belief;
     sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
-    for (int32_t i = 0; i < b->particles; i++)
-        t->list[i] = (weighted){b->particle[(int64_t)i * b->dimension + b->links + which], b->weight[i]};
     snprintf(p->name, sizeof p->name, "%s", name);
-    describe(p, prior, t->list, b->particles, false);
+    describe(p, prior, b, b->particle + b->links + which, b->dimension, false, t->list);
 }
 
-/* The types of most ops, in the order of the graph. chosen: [types] */
-static void choose_types(const sked_i_model *m, int32_t *ops, bool *chosen)
+/* The types of most ops: chosen [types]. list: room for two of each. */
+static void choose_types(const sked_i_model *m, sked_i_keyed *list, bool *chosen)
 {
+    for (int32_t k = 0; k < m->types; k++)
+        list[k] = (sked_i_keyed){(uint64_t)m->ops, k}; /* minus its ops */
     for (int32_t i = 0; i < m->ops; i++)
-        ops[m->type_of[i]]++;
-    for (int n = 0; n < MOST_TYPES; n++) {
-        int32_t most = -1;
-        for (int32_t k = 0; k < m->types; k++)
-            if (ops[k] > 0 && !chosen[k] && (most < 0 || ops[k] > ops[most]))
-                most = k;
-        if (most < 0)
-            return;
-        chosen[most] = true;
-    }
+        list[m->type_of[i]].key--;
+    sked_i_sort_keyed(list, list + m->types, m->types);
+    for (int32_t n = 0; n < MOST_TYPES && n < m->types; n++)
+        chosen[list[n].value] = list[n].key < (uint64_t)m->ops;
 }
 
 static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     const sked_i_model *m = &l->model;
     sked_status st = SKED_OK;
+    sked_i_arena work = {0};
     teller t = {l, r, NULL};
-    int32_t *ops = NULL;
-    bool *chosen = NULL;
-    SKED_NEW(t.list, l->belief.particles);
-    SKED_NEW0(ops, m->types);
-    SKED_NEW0(chosen, m->types);
+    sked_i_keyed *types;
+    bool *chosen;
+    SKED_OWN(&work, t.list, 2 * (int64_t)l->belief.particles);
+    SKED_OWN(&work, types, 2 * (int64_t)m->types);
+    SKED_OWN0(&work, chosen, m->types);
     SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->kinds);
-    choose_types(m, ops, chosen);
+    choose_types(m, types, chosen);
     for (int32_t k = 0; k < m->links; k++) {
-        tell_parameter(&t, sked_i_model_latency(m, k));
-        tell_parameter(&t, sked_i_model_per_byte(m, k));
+        tell_parameter(&t, k);
+        tell_parameter(&t, m->links + k);
     }
     tell_parameter(&t, m->at_start_up);
     tell_parameter(&t, m->at_warm);
@@ -261,9 +236,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     tell_behind(&t, "noise", SKED_I_NOISE, &m->noise);
     r->noise = r->parameter[r->parameters - 1].mean;
 cleanup:
-    free(t.list);
-    free(ops);
-    free(chosen);
+    sked_i_arena_free(&work);
     return st;
 }
 
@@ -289,17 +262,6 @@ static sked_status add_devices(const fitted *f, sked_error *err)
                                                             from->memory[d], NULL, err);
     }
     return st;
-}
-
-/* The device of this name, or the first of this type that is not `other`; -1: none. */
-static int32_t find_end(const sked_machine *m, const char *name, int32_t other)
-{
-    const int32_t device = sked_machine_find_device(m, name);
-    const int32_t type = sked_i_names_find(&m->type_names, name, strlen(name));
-    for (int32_t d = 0; device < 0 && d < m->n_devices; d++)
-        if (m->type[d] == type && d != other)
-            return d;
-    return device;
 }
 
 /* What was learnt of the link between two devices; as it was given where there is none. */
@@ -340,7 +302,7 @@ static sked_status add_links(const fitted *f, sked_error *err)
         double latency, bandwidth;
         bool oneway;
         sked_machine_given_link(m, i, &from, &to, &latency, &bandwidth, &oneway);
-        const int32_t a = find_end(m, from, -1), b = find_end(m, to, a);
+        const int32_t a = sked_i_model_device(m, from, -1), b = sked_i_model_device(m, to, a);
         take_link(f, a, b, &latency, &bandwidth);
         st = sked_machine_builder_add_link(f->b, from, to, latency, bandwidth, oneway, err);
     }
@@ -391,10 +353,11 @@ static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_er
 {
     sked_status st = SKED_OK;
     sked_machine_builder *b = NULL;
-    sked_i_rates rates = {0};
-    double *mean = NULL;
-    SKED_NEW(mean, l->model.count);
-    SKED_TRY(sked_i_rates_open(&rates, &l->model, err));
+    sked_i_arena work = {0};
+    sked_i_rates rates;
+    double *mean;
+    SKED_OWN(&work, mean, l->model.count);
+    SKED_TRY(sked_i_rates_open(&rates, &work, &l->model, err));
     sked_i_belief_mean(&l->belief, mean);
     sked_i_model_rates(&l->model, mean, &rates);
     sked_i_model_state(&l->model, &rates);
@@ -405,8 +368,7 @@ static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_er
     SKED_TRY(add_profile(&f, err));
     SKED_TRY(sked_machine_builder_finish(b, &r->machine, err));
 cleanup:
-    free(mean);
-    sked_i_rates_close(&rates);
+    sked_i_arena_free(&work);
     sked_machine_builder_destroy(b);
     return st;
 }

@@ -9,6 +9,11 @@
 #include "problem/lower.h"
 #include "robust/ranks.h"
 
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
 bool sked_i_robust_stopped(const sked_i_robust_run *run)
 {
     const sked_i_limit limit = {.stop = run->opt->stop};
@@ -62,7 +67,7 @@ static sked_status open_target(sked_i_robust_run *run, const char *spec, sked_er
     if (st != SKED_OK)
         return st;
     sked_i_target_listen(run->target, opt->stop);
-    run->ranks = sked_i_robust_ranks(opt, run->target);
+    run->ranks = opt->together && sked_i_target_parallel(run->target) ? sked_dist_size() : 1;
     return SKED_OK;
 }
 
@@ -76,10 +81,65 @@ static sked_status run_pipeline(const sked_i_robust_run *run, sked_robust_result
     return st;
 }
 
-const char *sked_i_robust_backend(const sked_robust_options *opt, const char *method)
+sked_status sked_i_robust_run_member(const sked_robust_options *opt, const char *method, const char *setting,
+                                     const sked_problem *p, sked_run_options *run, sked_result *out,
+                                     sked_error *err)
 {
     const sked_method_info *info = sked_method_find(method);
-    return info != NULL && info->features & SKED_CAN_CUDA ? opt->backend : "cpu";
+    sked_status st = SKED_OK;
+    sked_i_buffer model = {0};
+    const char **list = NULL;
+    assert(run->n_settings == 0 && run->settings == NULL);
+    SKED_NEW(list, (int64_t)opt->n_settings + 2);
+    if (opt->model != NULL && strcmp(method, "gflownet") == 0) {
+        sked_i_buffer_text(&model, "model=");
+        sked_i_buffer_text(&model, opt->model);
+    }
+    if (model.failed)
+        SKED_TRY(sked_i_no_memory(err));
+    if (setting != NULL)
+        list[run->n_settings++] = setting;
+    if (model.data != NULL)
+        list[run->n_settings++] = model.data;
+    for (int i = 0; i < opt->n_settings; i++)
+        list[run->n_settings++] = opt->settings[i];
+    run->settings = list;
+    run->iterations = opt->iterations;
+    run->stop = opt->stop;
+    run->backend = info != NULL && info->features & SKED_CAN_CUDA ? opt->backend : "cpu";
+    SKED_TRY(sked_method_run(method, p, run, out, err));
+cleanup:
+    free(list);
+    sked_i_buffer_free(&model);
+    return st;
+}
+
+sked_status sked_i_robust_diversity(const sked_problem *p, sked_robust_member *m, sked_error *err)
+{
+    sked_diversity d = {.size = sizeof d};
+    const sked_status st =
+        sked_schedules_diversity(p, (const sked_schedule *const *)m->schedule, m->count, &d, err);
+    m->ged = d.ged;
+    m->d_inv = d.d_inv;
+    m->d_sen = d.d_sen;
+    return st;
+}
+
+double sked_i_robust_speedup(const sked_i_robust_run *run, double time)
+{
+    return time > 0 || isnan(time) ? sked_target_work(run->target) / time : 1;
+}
+
+void sked_i_robust_warn(const sked_robust_options *opt, const char *format, ...)
+{
+    char text[1200];
+    va_list args;
+    if (opt->warning == NULL)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    opt->warning(opt->warning_data, text);
 }
 
 sked_status sked_robust(const sked_problem *p, const char *target, const sked_robust_options *opt,

@@ -21,6 +21,18 @@ SKED_MUST_CHECK sked_status sked_i_robust_one_shot(const sked_i_robust_run *run,
                                                    sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_robust_loop(const sked_i_robust_run *run, sked_robust_result *r,
                                                sked_error *err);
-/* The backend of a member: what the options say, or the CPU where it has no other. */
-const char *sked_i_robust_backend(const sked_robust_options *opt, const char *method);
+/*
+ * Runs a method as a member. To what `run` asks for come limits, backend and settings: `setting` of the
+ * member (NULL: none), the model, then the caller's.
+ */
+SKED_MUST_CHECK sked_status sked_i_robust_run_member(const sked_robust_options *opt, const char *method,
+                                                     const char *setting, const sked_problem *p,
+                                                     sked_run_options *run, sked_result *out,
+                                                     sked_error *err);
+/* Diversity of the member's schedules. */
+SKED_MUST_CHECK sked_status sked_i_robust_diversity(const sked_problem *p, sked_robust_member *m,
+                                                    sked_error *err);
+/* Speedup of a schedule that took so long on the target. */
+double sked_i_robust_speedup(const sked_i_robust_run *run, double time);
+void sked_i_robust_warn(const sked_robust_options *opt, const char *format, ...) SKED_PRINTF(2, 3);
 #endif

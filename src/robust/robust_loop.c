@@ -4,7 +4,6 @@
  */
 #include "robust/robust_loop.h"
 
-#include "backend/backend.h"
 #include "base/explog.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -12,8 +11,8 @@
 #include "robust/ranks.h"
 #include "robust/refine.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,19 +41,6 @@ static double incumbent_time(const sked_i_rounds *l)
     return best == NULL ? INFINITY : best->estimate;
 }
 
-static void warn(const sked_i_rounds *l, const char *format, ...) SKED_PRINTF(2, 3);
-static void warn(const sked_i_rounds *l, const char *format, ...)
-{
-    char text[1200];
-    va_list args;
-    if (l->run->opt->warning == NULL)
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    l->run->opt->warning(l->run->opt->warning_data, text);
-}
-
 static void tell_progress(const sked_i_rounds *l, const char *phase)
 {
     const sked_robust_options *opt = l->run->opt;
@@ -65,7 +51,7 @@ static void tell_progress(const sked_i_rounds *l, const char *phase)
 
 /* ------------------------------------------------------------------ one measurement */
 
-/* Writes the measurement down. A record that cannot be written is given up with a warning: the run goes on.
+/* Writes the measurement down. If that fails, recording ends with a warning and the run continues.
  */
 static void write_down(sked_i_rounds *l, const sked_i_candidate *e, const sked_measurement *said, double time)
 {
@@ -76,7 +62,8 @@ static void write_down(sked_i_rounds *l, const sked_i_candidate *e, const sked_m
     sked_i_record_write_line(e->schedule, e->timing.order, e->maker, said, isnan(time) ? l->failure : NULL,
                              &text);
     if (text.failed || sked_i_append_add(&l->record, text.data, text.size, &why) != SKED_OK) {
-        warn(l, "measurements are no longer written: %s", text.failed ? "out of memory" : why.message);
+        sked_i_robust_warn(l->run->opt, "measurements are no longer written: %s",
+                           text.failed ? "out of memory" : why.message);
         sked_i_append_close(&l->record);
     }
     sked_i_buffer_free(&text);
@@ -111,7 +98,7 @@ static sked_status note(sked_i_rounds *l, sked_i_candidate *e, const sked_measur
     sked_i_rounds_weigh(l);
     const sked_i_candidate *best = sked_i_candidates_best(&l->candidates);
     const double least = best == NULL ? NAN : sked_i_candidates_time(best);
-    t->best = least > 0 || isnan(least) ? sked_target_work(l->run->target) / least : 1;
+    t->best = sked_i_robust_speedup(l->run, least);
     if (!resumed)
         write_down(l, e, said, time);
     return SKED_OK;
@@ -121,13 +108,14 @@ static sked_status note(sked_i_rounds *l, sked_i_candidate *e, const sked_measur
 static sked_status learn(sked_i_rounds *l, const sked_i_candidate *e, const sked_measurement *said,
                          sked_error *err)
 {
+    assert(e->times > 0);
     const double relative = said->deviation / said->time;
     const double variance = said->runs > 1 ? relative * relative / said->runs : 0;
     sked_status st = SKED_OK;
     if (!(said->time > 0))
         return SKED_OK;
     if (said->start != NULL && said->finish != NULL)
-        st = sked_i_belief_add_trace(&l->belief, &e->timing, said, err);
+        st = sked_i_traces_add(&l->belief.trace, &l->model, &e->timing, said, err);
     if (st == SKED_OK && (said->start == NULL || l->model.sized))
         st = sked_i_belief_add(&l->belief, &e->timing, said->time, variance, err);
     return st;
@@ -172,7 +160,7 @@ static double judge_answer(sked_i_rounds *l, const sked_i_order *o)
         snprintf(l->failure, sizeof l->failure, "the target says %g", o->said.time);
     else
         snprintf(l->failure, sizeof l->failure, "%s", o->why.message);
-    warn(l, "measurement %lld failed: %s", (long long)l->trials + 1, l->failure);
+    sked_i_robust_warn(l->run->opt, "measurement %lld failed: %s", (long long)l->trials + 1, l->failure);
     return NAN;
 }
 
@@ -201,7 +189,8 @@ static sked_status doubt(sked_i_rounds *l, sked_i_candidate *e, const sked_measu
     if (!agreed) {
         snprintf(l->failure, sizeof l->failure, "%g is far from all guesses; measured again it was %g",
                  first->time, time);
-        warn(l, "measurement %lld is left out: %s", (long long)l->trials + 1, l->failure);
+        sked_i_robust_warn(l->run->opt, "measurement %lld is left out: %s", (long long)l->trials + 1,
+                           l->failure);
     }
     SKED_TRY(note(l, e, first, agreed ? first->time : NAN, false, err));
     SKED_TRY(note(l, e, &again.said, time, false, err));
@@ -241,6 +230,7 @@ static sked_status measure(sked_i_rounds *l, sked_i_candidate *const *chosen, in
 {
     sked_status st = SKED_OK;
     sked_i_order orders[MOST_AT_ONCE];
+    assert(count >= 1 && count <= MOST_AT_ONCE && count <= l->run->ranks);
     for (int k = 0; k < count; k++)
         orders[k] = order_of(chosen[k]);
     SKED_TRY(ask(l, orders, count, err));
@@ -325,12 +315,13 @@ static sked_status find_promising(sked_i_rounds *l, sked_i_candidate **out, sked
         const sked_status st = make(l, round_seconds(l) * (k + 1), err);
         if (st != SKED_OK || sked_i_limit_stopped(&l->limit)) /* then predictions are not complete */
             return st;
-        sked_i_candidate *chosen = sked_i_candidates_choose(&l->candidates, &l->belief, best, &promise);
+        sked_i_candidate *chosen =
+            sked_i_candidates_choose(&l->candidates, &l->belief, best, NULL, 0, &promise);
         if (isinf(best) || promise > settled_promise * best)
             *out = chosen;
         if (*out != NULL &&
             l->trials / l->run->ranks % 2 == 1) /* every other time: what is good under all guesses */
-            *out = sked_i_candidates_choose(&l->candidates, &l->belief, INFINITY, &promise);
+            *out = sked_i_candidates_choose(&l->candidates, &l->belief, INFINITY, NULL, 0, &promise);
     }
     return SKED_OK;
 }
@@ -347,8 +338,7 @@ static int choose_more(const sked_i_rounds *l, sked_i_candidate **chosen)
     int count = 1;
     while (count < ranks && count < left) {
         double promise;
-        chosen[count] =
-            sked_i_candidates_choose_beside(&l->candidates, &l->belief, best, chosen, count, &promise);
+        chosen[count] = sked_i_candidates_choose(&l->candidates, &l->belief, best, chosen, count, &promise);
         if (chosen[count] == NULL || !(promise > 0))
             break;
         count++;
@@ -382,7 +372,7 @@ static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
         sked_i_candidate *chosen[MOST_AT_ONCE];
         double promise;
         const double best = incumbent_time(l);
-        chosen[0] = sked_i_candidates_choose(&l->candidates, &l->belief, best, &promise);
+        chosen[0] = sked_i_candidates_choose(&l->candidates, &l->belief, best, NULL, 0, &promise);
         if (chosen[0] == NULL || (!isinf(best) && !(promise > settled_promise * best)))
             break;
         st = measure(l, chosen, choose_more(l, chosen), err);
@@ -417,14 +407,14 @@ static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error
     if (*end == SKED_ROBUST_TIME)
         SKED_TRY(spend_rest(l, err));
 cleanup:
-    if (st == SKED_ERR_STOPPED) { /* while measuring: what was measured before stands */
+    if (st == SKED_ERR_STOPPED) { /* while measuring: earlier measurements are kept */
         *end = SKED_ROBUST_STOPPED;
         st = SKED_OK;
     }
     return st;
 }
 
-/* What is left of the budget goes to the contenders, so that luck does not win. */
+/* What is left of the budget is spent on the contenders, so that luck does not win. */
 static sked_status repeat_contenders(sked_i_rounds *l, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -457,7 +447,7 @@ static sked_status take_line(void *data, sked_i_record_line *line, sked_error *e
     sked_i_rounds *l = data;
     sked_i_candidate *e;
     sked_status st =
-        sked_i_candidates_offer(&l->candidates, line->schedule, sked_i_maker_label(line->method), &e, err);
+        sked_i_candidates_offer(&l->candidates, line->schedule, sked_i_maker_names[line->method], &e, err);
     if (st != SKED_OK)
         return st;
     if (e == NULL)
@@ -472,22 +462,21 @@ static sked_status take_line(void *data, sked_i_record_line *line, sked_error *e
 static sked_status resume(sked_i_rounds *l, const sked_i_record_head *head, char **text, int64_t *good,
                           sked_error *err)
 {
-    const char *path = l->run->opt->resume, *methods[SKED_I_LOOP_COUNT];
+    const char *path = l->run->opt->resume;
     int64_t size;
     uint64_t seed;
-    for (int k = 0; k < SKED_I_LOOP_COUNT; k++)
-        methods[k] = sked_i_maker_label(k);
     sked_status st = sked_i_file_read(path, (int64_t)1 << 30, text, &size, err);
     if (st == SKED_OK)
-        st = sked_i_record_parse(path, *text, (size_t)size, head, methods, SKED_I_LOOP_COUNT, take_line, l,
-                                 good, &seed, err);
+        st = sked_i_record_parse(path, *text, (size_t)size, head, sked_i_maker_names, SKED_I_LOOP_COUNT,
+                                 take_line, l, good, &seed, err);
     if (st != SKED_OK)
         return st;
     if (*good < size)
-        warn(l, "%s: the last line was cut off and is left out", path);
+        sked_i_robust_warn(l->run->opt, "%s: the last line was cut off and is left out", path);
     if (seed != head->seed)
-        warn(l, "%s: its seed was %llu, not %llu; a simulated target may be another one", path,
-             (unsigned long long)seed, (unsigned long long)head->seed);
+        sked_i_robust_warn(l->run->opt,
+                           "%s: its seed was %llu, not %llu; a simulated target may be another one", path,
+                           (unsigned long long)seed, (unsigned long long)head->seed);
     return SKED_OK;
 }
 
@@ -526,7 +515,6 @@ static sked_status open_loop(sked_i_rounds *l, const char *target, sked_error *e
         SKED_TRY(sked_i_prior_read(opt->prior, &l->model, err));
     SKED_TRY(sked_i_belief_open(&l->belief, &l->model, opt->seed, opt->threads, err));
     SKED_TRY(sked_i_candidates_open(&l->candidates, &l->model, l->belief.particles, err));
-    SKED_TRY(sked_i_backend_choose(opt->backend, true, &l->candidates.backend, err));
     l->maker = (sked_i_maker){.run = l->run, .model = &l->model};
     sked_i_rng_seed(&l->rng, opt->seed, 0x6c6f6f70);
     if (opt->resume != NULL)

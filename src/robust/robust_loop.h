@@ -21,7 +21,7 @@ typedef struct sked_i_rounds {
     sked_i_maker maker;
     sked_i_append record; /* closed: nothing is written */
     sked_i_rng rng;
-    sked_i_limit limit; /* hears a stop */
+    sked_i_limit limit; /* a stop, no deadline */
     sked_i_trial *trial;
     int64_t trials, trials_cap;
     int64_t asked;          /* schedules that the target was asked for */

@@ -2,6 +2,7 @@
 
 #include "base/explog.h"
 
+#include <assert.h>
 #include <math.h>
 
 bool sked_i_cholesky(double *a, int32_t n)
@@ -40,6 +41,7 @@ void sked_i_cholesky_solve(const double *a, int32_t n, double *x)
 double sked_i_cholesky_log_det(const double *a, int32_t n)
 {
     double sum = 0;
+    assert(n == 0 || a[0] > 0); /* a factor, not the matrix that was none */
     for (int64_t i = 0; i < n; i++)
         sum += sked_i_log(a[i * n + i]);
     return 2 * sum;

@@ -1,35 +1,18 @@
 #include "robust/timing.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <math.h>
 
 enum { VIA_NOTHING = -1, VIA_DEVICE = -2 };
 
-sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err)
+sked_status sked_i_timing_work_open(sked_i_timing_work *w, sked_i_arena *a, int32_t ops, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW(w->time, ops);
-    SKED_NEW(w->start, ops);
-    SKED_NEW(w->via, ops);
+    SKED_OWN(a, w->time, ops);
+    SKED_OWN(a, w->start, ops);
+    SKED_OWN(a, w->via, ops);
 cleanup:
     return st;
-}
-
-void sked_i_timing_work_close(sked_i_timing_work *w)
-{
-    free(w->time);
-    free(w->start);
-    free(w->via);
-    *w = (sked_i_timing_work){0};
-}
-
-void sked_i_timing_close(sked_i_timing *r)
-{
-    void *const owned[] = {r->order, r->before, r->kind, r->base, r->share, r->remote, r->row, r->edge};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
-    *r = (sked_i_timing){0};
 }
 
 static double bytes_of(const sked_i_timing_edge *e, const sked_i_rates *rates)
@@ -102,6 +85,7 @@ static void add_time(const sked_i_timing *r, const sked_i_rates *rates, const sk
 static void add_transfer(const sked_i_timing_edge *e, const sked_i_rates *rates,
                          const sked_i_timing_gradient *d)
 {
+    assert(e->link >= 0);
     const double bytes = bytes_of(e, rates) * rates->per_byte[e->link];
     d->latency[e->link] += rates->latency[e->link];
     d->per_byte[e->link] += bytes;
@@ -112,6 +96,7 @@ static void add_transfer(const sked_i_timing_edge *e, const sked_i_rates *rates,
 void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rates,
                                  const sked_i_timing_work *w, const sked_i_timing_gradient *d)
 {
+    assert(w->last < r->ops && (d->size == NULL) == (rates->size == NULL));
     int32_t i = w->last;
     if (i >= 0)
         add_time(r, rates, w, i, d);

@@ -5,7 +5,33 @@
  */
 #ifndef SKED_ROBUST_TIMING_H
 #define SKED_ROBUST_TIMING_H
-#include "backend/prediction.h"
+#include "base/arena.h"
+
+/* What a guess of the machine says. Time of an op: (base + start_up * share) * factor * kind, and times warm
+ * where the op before it on its device made one of its inputs; plus read for each byte of other devices. */
+typedef struct sked_i_rates {
+    double *latency, *per_byte; /* [links] */
+    double start_up, warm, read;
+    double *factor; /* [ops] */
+    double *kind;   /* [kinds] of devices */
+    double *size;   /* [ops] bytes of a producer's result; NULL: as the edges say */
+} sked_i_rates;
+
+typedef struct sked_i_timing_edge {
+    int32_t from, link; /* link -1: the data stays, or passes for nothing */
+    double bytes, lag;  /* lag NAN: the time of `from` */
+} sked_i_timing_edge;
+
+typedef struct sked_i_timing {
+    int32_t ops;
+    int32_t *order;       /* [ops] in which starts are computed */
+    int32_t *before;      /* [ops] on the same device; -1: the first there */
+    int32_t *kind;        /* [ops] of the op's device */
+    double *base, *share; /* [ops] time as the problem says; part of start_up that counts */
+    double *remote;       /* [ops] bytes of its inputs that other devices made */
+    int64_t *row;         /* [ops + 1] */
+    sked_i_timing_edge *edge;
+} sked_i_timing;
 
 /* Work space for schedules of one graph, and what the last run left there. */
 typedef struct sked_i_timing_work {
@@ -19,9 +45,9 @@ typedef struct sked_i_timing_gradient {
     double *latency, *per_byte, *start_up, *warm, *read, *factor, *kind, *size;
 } sked_i_timing_gradient;
 
-SKED_MUST_CHECK sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err);
-void sked_i_timing_work_close(sked_i_timing_work *w);
-void sked_i_timing_close(sked_i_timing *r);
+/* The arrays belong to the arena. */
+SKED_MUST_CHECK sked_status sked_i_timing_work_open(sked_i_timing_work *w, sked_i_arena *a, int32_t ops,
+                                                    sked_error *err);
 
 /* The makespan; w->start gets the starts. O(ops + edges). */
 double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked_i_timing_work *w);

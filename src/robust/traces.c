@@ -3,6 +3,7 @@
 #include "base/explog.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const double degrees_of_freedom = 4;
@@ -15,28 +16,19 @@ static const double read_spread = 0.3, least_work = 0.1;
 static const double least_found = 1e-6;
 enum { ROUNDS = 12, READ_ROUNDS = 3 };
 
-void sked_i_traces_close(sked_i_traces *t)
-{
-    void *const owned[] = {t->sum,  t->square, t->seen,     t->step,      t->wait,
-                           t->mean, t->spread, t->warm_sum, t->warm_seen, t->look};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
-    *t = (sked_i_traces){0};
-}
-
 /* ------------------------------------------------------------------ what a trace shows */
 
 static sked_status open_trace(sked_i_traces *t, const sked_i_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t cells = (int64_t)m->ops * m->kinds;
-    SKED_NEW0(t->sum, cells);
-    SKED_NEW0(t->square, cells);
-    SKED_NEW0(t->seen, cells);
-    SKED_NEW0(t->warm_sum, cells);
-    SKED_NEW0(t->warm_seen, cells);
-    SKED_NEW(t->mean, m->count - m->at_type);
-    SKED_NEW(t->spread, m->count - m->at_type);
+    SKED_OWN0(&t->arena, t->sum, cells);
+    SKED_OWN0(&t->arena, t->square, cells);
+    SKED_OWN0(&t->arena, t->seen, cells);
+    SKED_OWN0(&t->arena, t->warm_sum, cells);
+    SKED_OWN0(&t->arena, t->warm_seen, cells);
+    SKED_OWN(&t->arena, t->mean, m->count - m->at_type);
+    SKED_OWN(&t->arena, t->spread, m->count - m->at_type);
 cleanup:
     return st;
 }
@@ -49,7 +41,7 @@ static sked_status add_durations(sked_i_traces *t, const sked_i_model *m, const 
         const double took = run->finish[i] - run->start[i], base = r->base[i] + start_up * r->share[i];
         if (!(took > 0 && took < INFINITY && base > 0))
             continue;
-        if (!SKED_GROW(t->look, t->looks_cap, t->n_looks + 1))
+        if (!SKED_OWN_GROW(&t->arena, t->look, t->looks_cap, t->n_looks + 1))
             return sked_i_no_memory(err);
         t->look[t->n_looks++] = (sked_i_traces_look){.cell = (int64_t)i * m->kinds + r->kind[i],
                                                      .run = t->runs,
@@ -74,13 +66,13 @@ static sked_status add_step(sked_i_traces *t, const sked_i_timing *r, const sked
             local = fmax(local, left);
             continue;
         }
-        if (!SKED_GROW(t->wait, t->waits_cap, t->n_waits + 1))
+        if (!SKED_OWN_GROW(&t->arena, t->wait, t->waits_cap, t->n_waits + 1))
             return sked_i_no_memory(err);
         t->wait[t->n_waits++] = (sked_i_traces_wait){left, e->bytes, e->link, e->from};
     }
     if (t->n_waits == first)
         return SKED_OK;
-    if (!SKED_GROW(t->step, t->steps_cap, t->n_steps + 1))
+    if (!SKED_OWN_GROW(&t->arena, t->step, t->steps_cap, t->n_steps + 1))
         return sked_i_no_memory(err);
     t->step[t->n_steps++] = (sked_i_traces_step){run->start[i], local, first, t->n_waits - first};
     return SKED_OK;
@@ -90,6 +82,7 @@ sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const ske
                               const sked_measurement *run, sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(run->start != NULL && run->finish != NULL);
     if (t->mean == NULL)
         SKED_TRY(open_trace(t, m, err));
     SKED_TRY(add_durations(t, m, r, run, err));
@@ -215,10 +208,11 @@ static sked_status fit_reads(sked_i_traces *t, const sked_i_model *m, sked_error
 {
     sked_status st = SKED_OK;
     const int64_t cells = (int64_t)m->ops * m->kinds;
-    contrast *mean = NULL, *run = NULL, *look = NULL;
-    SKED_NEW0(mean, cells);
-    SKED_NEW0(run, t->runs);
-    SKED_NEW(look, t->n_looks);
+    sked_i_arena work = {0};
+    contrast *mean, *run, *look;
+    SKED_OWN0(&work, mean, cells);
+    SKED_OWN0(&work, run, t->runs);
+    SKED_OWN(&work, look, t->n_looks);
     t->read = 0;
     sum_looks(t, cells);
     compare_looks(t, mean, run, look);
@@ -227,15 +221,14 @@ static sked_status fit_reads(sked_i_traces *t, const sked_i_model *m, sked_error
         sum_looks(t, cells);
     }
 cleanup:
-    free(mean);
-    free(run);
-    free(look);
+    sked_i_arena_free(&work);
     return st;
 }
 
 /* Mean of what was traced in a cell, as it would be without warm inputs. */
 static double cold_mean(const sked_i_traces *t, int64_t cell)
 {
+    assert(t->seen[cell] > 0);
     return (t->sum[cell] - t->warm * t->warm_seen[cell]) / t->seen[cell];
 }
 
@@ -297,14 +290,16 @@ static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_varianc
 sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    pull p = {0};
+    sked_i_arena work = {0};
+    pull p;
     double op_variance = 0.01, variance = 0;
+    assert(t->runs > 0 && t->mean != NULL);
     SKED_TRY(fit_reads(t, m, err));
     variance = traced_variance(t, (int64_t)m->ops * m->kinds);
     t->warm = warm_effect(t, m, variance);
     const int32_t most = m->types > m->kinds ? m->types : m->kinds;
-    SKED_NEW(p.sum, most);
-    SKED_NEW(p.precision, most);
+    SKED_OWN(&work, p.sum, most);
+    SKED_OWN(&work, p.precision, most);
     for (int64_t k = 0; k < m->at_size - m->at_type; k++)
         t->mean[k] = 0;
     for (int k = 0; k < ROUNDS; k++) {
@@ -316,8 +311,7 @@ sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_erro
     if (m->kinds == 1)
         t->spread[m->at_kind - m->at_type] = 0;
 cleanup:
-    free(p.sum);
-    free(p.precision);
+    sked_i_arena_free(&work);
     return st;
 }
 
@@ -329,6 +323,7 @@ static const sked_i_traces_wait *last_wait(const sked_i_traces *t, const sked_i_
 {
     const sked_i_traces_wait *last = NULL;
     *arrives = -INFINITY;
+    assert(s->count > 0); /* a step waits for something */
     for (int64_t k = s->first; k < s->first + s->count; k++) {
         const sked_i_traces_wait *w = &t->wait[k];
         const double bytes = r->size != NULL ? r->size[w->from] : w->bytes;
@@ -345,7 +340,7 @@ static const sked_i_traces_wait *last_wait(const sked_i_traces *t, const sked_i_
 static void add_term(const sked_i_traces_wait *w, const sked_i_model *m, const sked_i_rates *r, double scale,
                      double z, double *hessian, double *gradient, int32_t n)
 {
-    const int64_t a = sked_i_model_latency(m, w->link), b = sked_i_model_per_byte(m, w->link);
+    const int64_t a = w->link, b = m->links + w->link;
     const double bytes = r->size != NULL ? r->size[w->from] : w->bytes;
     const double da = r->latency[w->link] / scale, db = bytes * r->per_byte[w->link] / scale;
     const double weight = (degrees_of_freedom + 1) / (degrees_of_freedom + z * z);

@@ -27,6 +27,7 @@ typedef struct sked_i_traces_look {
 } sked_i_traces_look;
 
 typedef struct sked_i_traces {
+    sked_i_arena arena;
     int32_t runs;
     double *sum, *square; /* [ops * kinds] of the logarithm of traced over modelled time, reads left out */
     int32_t *seen;        /* [ops * kinds] */
@@ -43,8 +44,7 @@ typedef struct sked_i_traces {
     double *mean, *spread; /* [many parameters of the belief] given the traces; NULL: no trace yet */
 } sked_i_traces;
 
-void sked_i_traces_close(sked_i_traces *t);
-/* run: a measurement with a trace, of the schedule that r was compiled from. */
+/* run: a measurement with a trace, of the schedule that r was compiled from. {0} are no traces. */
 SKED_MUST_CHECK sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
                                               const sked_measurement *run, sked_error *err);
 /* Factors by type, kind and op from all traces, into t->mean and t->spread. */

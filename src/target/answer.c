@@ -2,6 +2,7 @@
 
 #include "formats/json.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { TOP_TIME, TOP_OPS };
@@ -85,38 +86,33 @@ static bool is_object(const char *text, size_t object, size_t end)
 
 /* ------------------------------------------------------------------ an object */
 
-static int32_t read_name(reader *r)
+/* A number below `count`, or a name that find(r) turns into one; otherwise INVALID with `unknown`. */
+static int32_t read_id(reader *r, const char *number, const char *name, int64_t count,
+                       int32_t (*find)(const reader *r), const char *unknown)
 {
     sked_i_json *j = &r->j;
-    const sked_graph *g = r->problem->graph;
     char quoted[80];
     if (sked_i_json_peek(j) == '0')
-        return (int32_t)sked_i_json_integer(j, "the number of an op", 0, (int64_t)g->n_ops - 1);
-    sked_i_json_text(j, "an op's name", &r->text);
+        return (int32_t)sked_i_json_integer(j, number, 0, count - 1);
+    sked_i_json_text(j, name, &r->text);
     if (j->status != SKED_OK)
         return -1;
-    const int32_t op = sked_graph_find_op(g, r->text.data);
-    if (op < 0)
-        sked_i_json_fail_as(j, SKED_ERR_INVALID, "the graph has no op called '%s'",
+    const int32_t id = find(r);
+    if (id < 0)
+        sked_i_json_fail_as(j, SKED_ERR_INVALID, "%s called '%s'", unknown,
                             sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
-    return op;
+    return id;
 }
 
-static int32_t read_device(reader *r)
+static int32_t find_op(const reader *r)
 {
-    sked_i_json *j = &r->j;
+    return sked_graph_find_op(r->problem->graph, r->text.data);
+}
+
+static int32_t find_device(const reader *r)
+{
     const sked_machine *m = r->problem->machine;
-    char quoted[80];
-    if (sked_i_json_peek(j) == '0')
-        return (int32_t)sked_i_json_integer(j, "\"device\"", 0, (int64_t)r->schedule->devices - 1);
-    sked_i_json_text(j, "\"device\"", &r->text);
-    if (j->status != SKED_OK)
-        return -1;
-    const int32_t d = m != NULL ? sked_machine_find_device(m, r->text.data) : -1;
-    if (d < 0)
-        sked_i_json_fail_as(j, SKED_ERR_INVALID, "there is no device called '%s'",
-                            sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
-    return d;
+    return m != NULL ? sked_machine_find_device(m, r->text.data) : -1;
 }
 
 typedef struct entry {
@@ -129,6 +125,7 @@ static void take_entry(reader *r, const entry *e)
     sked_i_json *j = &r->j;
     char label[80];
     sked_i_op_label(r->problem->graph, e->op, label, sizeof label);
+    assert(e->op >= 0 && e->op < r->problem->graph->n_ops);
     if (!isnan(r->trace.start[e->op]))
         sked_i_json_fail_as(j, SKED_ERR_INVALID, "op '%s' comes twice", label);
     else if (e->device >= 0 && e->device != r->schedule->device[e->op])
@@ -154,9 +151,12 @@ static void read_entry(reader *r)
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &op_fields, &seen)) >= 0;) {
         if (k == OP_NAME)
-            e.op = read_name(r);
+            e.op = read_id(r, "the number of an op", "an op's name", r->problem->graph->n_ops, find_op,
+                           "the graph has no op");
         else if (k == OP_DEVICE)
-            e.device = sked_i_json_null(j) ? -1 : read_device(r);
+            e.device = sked_i_json_null(j) ? -1
+                                           : read_id(r, "\"device\"", "\"device\"", r->schedule->devices,
+                                                     find_device, "there is no device");
         else
             *(k == OP_START ? &e.start : &e.finish) = sked_i_json_number(j, op_keys[k]);
     }

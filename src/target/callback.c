@@ -2,6 +2,8 @@
 #include "base/text.h"
 #include "target/target.h"
 
+#include <assert.h>
+
 static sked_status check_op(const sked_target *t, const sked_i_trace *r, int32_t op, sked_error *err)
 {
     char label[80];
@@ -30,13 +32,9 @@ static sked_status check(const sked_target *t, int32_t ops, sked_i_trace *r, ske
     if (!(r->time >= 0 && r->time < SKED_I_MOST_TIME && (r->time > 0 || !timed)))
         return sked_i_fail(err, SKED_ERR_DEVICE, "the time %g is not %s 0 and below %g", r->time,
                            timed ? "above" : "at least", SKED_I_MOST_TIME);
-    if (is_empty(r, ops)) {
-        const double time = r->time;
-        sked_i_answer_trace_free(r);
-        r->time = time;
-        return SKED_OK;
-    }
-    for (int32_t i = 0; i < ops && st == SKED_OK; i++)
+    if (is_empty(r, ops))
+        sked_i_answer_trace_drop(r);
+    for (int32_t i = 0; r->start != NULL && i < ops && st == SKED_OK; i++)
         st = check_op(t, r, i, err);
     return st;
 }
@@ -51,6 +49,7 @@ static sked_status run(sked_target *t, const double *setting, const sked_schedul
     SKED_NEW(r.finish, s->ops);
     for (int32_t i = 0; i < s->ops; i++)
         r.start[i] = r.finish[i] = NAN;
+    assert(t->measure != NULL);
     SKED_TRY(t->measure(t->measure_data, s, &r.time, r.start, r.finish, err));
     SKED_TRY(check(t, s->ops, &r, err));
     *out = r;

@@ -23,18 +23,6 @@ static sked_status open_command(sked_target *t, const double *setting, sked_erro
     return SKED_OK;
 }
 
-static sked_status write_schedule(const sked_target *t, const sked_schedule *s, char *path, sked_error *err)
-{
-    sked_i_buffer text = {0};
-    sked_status st = sked_i_native_schedule_write(&t->problem, s, &text, err);
-    if (st == SKED_OK && text.failed)
-        st = sked_i_no_memory(err);
-    if (st == SKED_OK)
-        st = sked_i_shell_file(&text, path, err);
-    sked_i_buffer_free(&text);
-    return st;
-}
-
 /* One run: DEVICE where another one may do better. */
 static sked_status try_once(const sked_target *t, const char *program, const sked_i_shell_command *p,
                             const sked_schedule *s, sked_i_trace *out, sked_error *err)
@@ -61,37 +49,32 @@ static sked_status try_once(const sked_target *t, const char *program, const ske
     return st;
 }
 
-static sked_status run_program(const sked_target *t, const char *program, const double *setting,
-                               const char *path, const sked_schedule *s, sked_i_trace *out, sked_error *err)
-{
-    sked_i_buffer command = {0};
-    sked_error why = {0};
-    sked_status st = SKED_ERR_DEVICE;
-    sked_i_buffer_text(&command, program);
-    sked_i_buffer_text(&command, " \"$1\"");
-    if (command.failed) {
-        sked_i_buffer_free(&command);
-        return sked_i_no_memory(err);
-    }
-    const sked_i_shell_command p = {
-        .command = command.data, .file = path, .timeout = setting[SKED_I_COMMAND_TIMEOUT], .stop = t->stop};
-    for (int k = 0; k <= (int)setting[SKED_I_COMMAND_RETRIES] && st == SKED_ERR_DEVICE; k++) {
-        why = (sked_error){0};
-        st = try_once(t, program, &p, s, out, &why);
-    }
-    sked_i_buffer_free(&command);
-    return st == SKED_OK ? st : sked_i_fail(err, st, "%s", why.message);
-}
-
 sked_status sked_i_command_run(const sked_target *t, const char *program, const double *setting,
                                const sked_schedule *s, sked_i_trace *out, sked_error *err)
 {
     char path[] = SKED_I_SHELL_FILE;
-    sked_status st = write_schedule(t, s, path, err);
-    if (st != SKED_OK)
-        return st;
-    st = run_program(t, program, setting, path, s, out, err);
+    sked_i_buffer text = {0}, command = {0};
+    sked_error why = {0};
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_i_native_schedule_write(&t->problem, s, &text, err));
+    sked_i_buffer_text(&command, program);
+    sked_i_buffer_text(&command, " \"$1\"");
+    if (text.failed || command.failed)
+        SKED_TRY(sked_i_no_memory(err));
+    SKED_TRY(sked_i_shell_file(&text, path, err));
+    const sked_i_shell_command p = {
+        .command = command.data, .file = path, .timeout = setting[SKED_I_COMMAND_TIMEOUT], .stop = t->stop};
+    st = SKED_ERR_DEVICE;
+    for (int k = 0; k <= (int)setting[SKED_I_COMMAND_RETRIES] && st == SKED_ERR_DEVICE; k++) {
+        why = (sked_error){0};
+        st = try_once(t, program, &p, s, out, &why);
+    }
     unlink(path);
+    if (st != SKED_OK)
+        sked_i_fail(err, st, "%s", why.message);
+cleanup:
+    sked_i_buffer_free(&text);
+    sked_i_buffer_free(&command);
     return st;
 }
 

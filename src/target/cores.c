@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "target/cores.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,14 +16,9 @@
 
 enum { most_places = 1 << 16 }; /* what an affinity mask is asked for; the largest machines have thousands */
 
-void sked_i_cores_free(sked_i_cores *c)
-{
-    free(c->place);
-    *c = (sked_i_cores){0};
-}
-
 bool sked_i_cores_pin(int place)
 {
+    assert(place >= 0);
     const size_t size = CPU_ALLOC_SIZE((size_t)place + 1);
     cpu_set_t *set = CPU_ALLOC((size_t)place + 1);
     if (set == NULL)
@@ -35,7 +31,7 @@ bool sked_i_cores_pin(int place)
 }
 
 /* The hardware threads of the affinity mask in the order of their numbers. */
-static sked_status find_allowed(sked_i_cores *c, sked_error *err)
+static sked_status find_allowed(sked_i_cores *c, sked_i_arena *a, sked_error *err)
 {
     const size_t size = CPU_ALLOC_SIZE(most_places);
     sked_status st = SKED_OK;
@@ -47,7 +43,7 @@ static sked_status find_allowed(sked_i_cores *c, sked_error *err)
                          strerror(errno));
         goto cleanup;
     }
-    SKED_NEW(c->place, CPU_COUNT_S(size, set));
+    SKED_OWN(a, c->place, CPU_COUNT_S(size, set));
     for (size_t k = 0; k < most_places; k++)
         if (CPU_ISSET_S(k, size, set))
             c->place[c->count++] = (int)k;
@@ -105,10 +101,10 @@ static void sort_by_core(hwloc_topology_t topology, sked_i_cores *c)
     hwloc_bitmap_free(ours);
 }
 
-sked_status sked_i_cores_find(sked_i_cores *c, sked_error *err)
+sked_status sked_i_cores_find(sked_i_cores *c, sked_i_arena *a, sked_error *err)
 {
     hwloc_topology_t topology;
-    const sked_status st = find_allowed(c, err);
+    const sked_status st = find_allowed(c, a, err);
     if (st != SKED_OK || hwloc_topology_init(&topology) != 0)
         return st;
     if (hwloc_topology_load(topology) == 0) {
@@ -121,9 +117,9 @@ sked_status sked_i_cores_find(sked_i_cores *c, sked_error *err)
 
 #else
 
-sked_status sked_i_cores_find(sked_i_cores *c, sked_error *err)
+sked_status sked_i_cores_find(sked_i_cores *c, sked_i_arena *a, sked_error *err)
 {
-    return find_allowed(c, err);
+    return find_allowed(c, a, err);
 }
 
 #endif

@@ -2,7 +2,7 @@
  * cores. */
 #ifndef SKED_TARGET_CORES_H
 #define SKED_TARGET_CORES_H
-#include "base/memory.h"
+#include "base/arena.h"
 
 typedef struct sked_i_cores {
     int count;    /* hardware threads that the calling thread may use */
@@ -20,9 +20,8 @@ typedef struct sked_i_cores {
     "numbers"
 #endif
 
-/* DEVICE: the system does not say. Free in any case. */
-SKED_MUST_CHECK sked_status sked_i_cores_find(sked_i_cores *c, sked_error *err);
-void sked_i_cores_free(sked_i_cores *c);
+/* The places belong to the arena. DEVICE: the system does not say. */
+SKED_MUST_CHECK sked_status sked_i_cores_find(sked_i_cores *c, sked_i_arena *a, sked_error *err);
 /* From now on the calling thread runs on that hardware thread alone. false: the system refuses. */
 bool sked_i_cores_pin(int place);
 #endif

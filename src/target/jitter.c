@@ -10,17 +10,13 @@ static const sked_option options[] = {
     {"run", SKED_OPTION_REAL, "0.02", 0, 5, NULL, "deviation of the factor of the whole run"},
 };
 
+/* No part changes the number of ops. */
 static sked_status open_jitter(sked_target *t, const double *setting, sked_error *err)
 {
-    (void)err;
-    t->jitter = (sked_i_jitter){setting[STRENGTH], setting[RUN]};
-    return SKED_OK;
-}
-
-static sked_status make_factors(sked_target *t, sked_error *err)
-{
     sked_status st = SKED_OK;
-    SKED_NEW(t->factor, t->problem.graph->n_ops);
+    t->jitter = setting[STRENGTH];
+    t->run_jitter = setting[RUN];
+    SKED_OWN(&t->arena, t->factor, t->problem.graph->n_ops);
 cleanup:
     return st;
 }
@@ -37,12 +33,11 @@ double sked_i_jitter_draw(sked_target *t)
         return 1;
     sked_i_rng_seed(&r, t->seed, UINT64_C(0x6a697474) << 32 ^ t->runs);
     for (int32_t i = 0; i < t->problem.graph->n_ops; i++)
-        t->factor[i] = draw(&r, t->jitter.strength);
-    return draw(&r, t->jitter.run);
+        t->factor[i] = draw(&r, t->jitter);
+    return draw(&r, t->run_jitter);
 }
 
 const sked_i_target sked_i_target_jitter = {
     .info = {"jitter", "every run has noise of its own on each duration and on the whole", options,
              sizeof options / sizeof *options},
-    .open = open_jitter,
-    .complete = make_factors};
+    .open = open_jitter};

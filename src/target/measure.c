@@ -3,6 +3,7 @@
 #include "base/sized.h"
 #include "target/target.h"
 
+#include <assert.h>
 #include <string.h>
 
 void sked_measurement_clear(sked_measurement *m)
@@ -17,9 +18,15 @@ void sked_measurement_clear(sked_measurement *m)
 
 void sked_i_answer_trace_free(sked_i_trace *r)
 {
+    sked_i_answer_trace_drop(r);
+    r->time = 0;
+}
+
+void sked_i_answer_trace_drop(sked_i_trace *r)
+{
     free(r->start);
     free(r->finish);
-    *r = (sked_i_trace){0};
+    r->start = r->finish = NULL;
 }
 
 /* One run of the replay; the times of ops only where they are wanted. */
@@ -28,6 +35,7 @@ static sked_status replay(sked_target *t, const sked_schedule *s, sked_i_trace *
     sked_status st = SKED_OK;
     sked_i_trace r = {0};
     const double all = sked_i_jitter_draw(t);
+    assert(s->ops == t->problem.graph->n_ops);
     SKED_TRY(sked_i_replay_run(t->replay, s, t->factor, &r.time, err));
     r.time *= all;
     if (t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_TRUE) {
@@ -51,11 +59,8 @@ static sked_status run_once(sked_target *t, const sked_schedule *s, sked_i_trace
     const sked_status st =
         first->kind->run != NULL ? first->kind->run(t, first->setting, s, out, err) : replay(t, s, out, err);
     t->runs++;
-    if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE) {
-        const double time = out->time;
-        sked_i_answer_trace_free(out);
-        out->time = time;
-    }
+    if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE)
+        sked_i_answer_trace_drop(out);
     return st;
 }
 
@@ -69,6 +74,7 @@ static int by_value(const void *x, const void *y)
 static void summarise(const sked_i_trace *run, int32_t n, double *times, sked_measurement *m)
 {
     double mean = 0, squares = 0;
+    assert(n > 0);
     for (int32_t k = 0; k < n; k++) {
         times[k] = run[k].time;
         mean += times[k] / n;

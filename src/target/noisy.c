@@ -4,6 +4,7 @@
  */
 #include "target/target.h"
 
+#include "base/arena.h"
 #include "base/explog.h"
 
 enum { MODEL, STRENGTH, OUTLIERS };
@@ -36,12 +37,13 @@ static sked_status open_noisy(sked_target *t, const double *setting, sked_error 
     const sked_graph *g = t->problem.graph;
     sked_status st = SKED_OK;
     sked_graph *noisy = NULL;
-    double *duration = NULL, *factor = NULL, *by_type = NULL;
+    sked_i_arena work = {0};
+    double *duration, *factor, *by_type;
     sked_i_rng r;
     sked_i_rng_seed(&r, t->seed, 0x7a72);
-    SKED_NEW(duration, g->n_ops);
-    SKED_NEW(factor, g->n_ops);
-    SKED_NEW(by_type, (int64_t)g->n_types + 1);
+    SKED_OWN(&work, duration, g->n_ops);
+    SKED_OWN(&work, factor, g->n_ops);
+    SKED_OWN(&work, by_type, (int64_t)g->n_types + 1);
     for (int32_t k = 0; k <= g->n_types; k++)
         by_type[k] = draw(&r, setting);
     for (int32_t i = 0; i < g->n_ops; i++) {
@@ -54,9 +56,7 @@ static sked_status open_noisy(sked_target *t, const double *setting, sked_error 
             noisy->on_duration[k] *= factor[i];
     sked_i_target_take_graph(t, noisy);
 cleanup:
-    free(duration);
-    free(factor);
-    free(by_type);
+    sked_i_arena_free(&work);
     return st;
 }
 

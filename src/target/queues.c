@@ -1,5 +1,7 @@
 #include "target/queues.h"
 
+#include <assert.h>
+
 void sked_i_queues_free(sked_i_queues *q)
 {
     free(q->ptr);
@@ -20,6 +22,7 @@ sked_status sked_i_queues_make(const sked_target *t, const sked_schedule *s, ske
         q->ptr[s->device[i] + 1]++;
     for (int32_t d = 0; d < s->devices; d++)
         q->ptr[d + 1] += q->ptr[d];
+    assert(q->ptr[s->devices] == s->ops);
     for (int32_t i = 0; i < s->ops; i++)
         q->op[q->ptr[s->device[i]] + position[i]] = i;
 cleanup:

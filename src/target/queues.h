@@ -10,8 +10,8 @@ typedef struct sked_i_queues {
 } sked_i_queues;
 
 /*
- * INVALID where the orders contradict the graph, so that who waits for inputs in the order of the queues
- * never waits for ever; or where an op or its data cannot get to its device. Free in any case.
+ * INVALID where the orders contradict the graph, so that waiting for inputs in the order of the queues never
+ * deadlocks; or where an op or its data cannot get to its device. Free in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_queues_make(const sked_target *t, const sked_schedule *s, sked_i_queues *q,
                                                sked_error *err);

@@ -7,6 +7,9 @@
 #define _GNU_SOURCE
 #include "target/shell.h"
 
+#include "base/child.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -157,6 +160,7 @@ static sked_i_shell_end attend(const sked_i_shell_command *p, run *r)
 
 static sked_i_shell_end finish(run *r, sked_i_shell_end end)
 {
+    assert(r->watcher > 0); /* -1 would kill every process */
     int status = 0;
     kill(-r->watcher, SIGKILL);
     while (waitpid(r->watcher, &status, 0) < 0 && errno == EINTR)
@@ -184,39 +188,16 @@ sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, sked_i_buffer *
 
 const char *sked_i_shell_complaint(sked_i_shell_end end)
 {
-    switch (end) {
-    case SKED_I_SHELL_MISSING:
-        return "could not be started";
-    case SKED_I_SHELL_LATE:
-        return "took longer than its time-out";
-    case SKED_I_SHELL_STOPPED:
-        return "was stopped";
-    case SKED_I_SHELL_LONG:
-        return "printed more than 64 MB";
-    case SKED_I_SHELL_FAILED:
-        return "ended with an error";
-    case SKED_I_SHELL_DONE:
-        break;
-    }
-    return NULL;
+    static const char *const complaints[] = {[SKED_I_SHELL_DONE] = NULL,
+                                             [SKED_I_SHELL_FAILED] = "ended with an error",
+                                             [SKED_I_SHELL_LATE] = "took longer than its time-out",
+                                             [SKED_I_SHELL_STOPPED] = "was stopped",
+                                             [SKED_I_SHELL_LONG] = "printed more than 64 MB",
+                                             [SKED_I_SHELL_MISSING] = "could not be started"};
+    return complaints[end];
 }
 
 /* ------------------------------------------------------------------ files */
-
-/* The file is new and nobody reads it before the program runs, so it is written in place. */
-static bool write_all(int fd, const char *data, int64_t size)
-{
-    while (size > 0) {
-        const ssize_t n = write(fd, data, (size_t)size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= n;
-    }
-    return true;
-}
 
 void sked_i_shell_quote(sked_i_buffer *command, const char *path)
 {
@@ -234,7 +215,7 @@ sked_status sked_i_shell_file(const sked_i_buffer *text, char *path, sked_error 
     const int fd = mkostemps(path, 5, O_CLOEXEC);
     if (fd < 0)
         return sked_i_fail(err, SKED_ERR_IO, "cannot create a temporary file: %s", strerror(errno));
-    bool written = write_all(fd, text->data, text->size);
+    bool written = sked_i_child_send(fd, text->data, (size_t)text->size);
     written = close(fd) == 0 && written;
     if (written)
         return SKED_OK;

@@ -20,7 +20,7 @@ typedef enum sked_i_shell_end {
     SKED_I_SHELL_LATE,    /* it took longer than its time-out */
     SKED_I_SHELL_STOPPED, /* a stop was asked for */
     SKED_I_SHELL_LONG,    /* it printed more than it may */
-    SKED_I_SHELL_MISSING  /* there was no process to be had */
+    SKED_I_SHELL_MISSING  /* the system refused a process */
 } sked_i_shell_end;
 
 /*

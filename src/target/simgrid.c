@@ -31,19 +31,10 @@
 
 SKED_I_OPTIONS(SIMGRID_OPTIONS);
 
-typedef struct simgrid {
-    char *command; /* for the shell, all but the plan */
-    sked_i_buffer hosts;
-} simgrid;
-
+/* t->state: the command for the shell, all but the plan. */
 static void close_simgrid(sked_target *t)
 {
-    simgrid *x = t->state;
-    if (x == NULL)
-        return;
-    sked_i_buffer_free(&x->hosts);
-    free(x->command);
-    free(x);
+    free(t->state);
     t->state = NULL;
 }
 
@@ -140,12 +131,10 @@ static sked_status write_hosts(const sked_target *t, sked_i_buffer *out, sked_er
 
 static void write_head(const sked_target *t, const double *setting, sked_i_buffer *out)
 {
-    const simgrid *x = t->state;
     const bool own_times = t->problem.machine != NULL;
     sked_i_buffer_format(out, "sked-simgrid-1\nplatform %s\nunit %.17g\nspeed %.17g\ndevices %d\n",
                          t->argument, setting[OPTION_UNIT], own_times ? -1 : setting[OPTION_SPEED],
                          (int)t->replay->costs.devices);
-    sked_i_buffer_add(out, x->hosts.data, (size_t)x->hosts.size);
 }
 
 /* Without a schedule: a plan with no ops, to see whether platform and hosts are there. */
@@ -156,6 +145,7 @@ static sked_status write_plan(const sked_target *t, const double *setting, const
     sked_i_queues q = {0};
     sked_status st = SKED_OK;
     write_head(t, setting, out);
+    SKED_TRY(write_hosts(t, out, err));
     if (s == NULL) {
         sked_i_buffer_text(out, "ops 0\nedges 0\n");
         goto cleanup;
@@ -210,9 +200,8 @@ static sked_status report_failure(const sked_target *t, sked_i_buffer *text, ske
 static sked_status call(const sked_target *t, const double *setting, const char *path, sked_i_buffer *text,
                         sked_error *err)
 {
-    const simgrid *x = t->state;
     const sked_i_shell_command p = {
-        .command = x->command, .file = path, .timeout = setting[OPTION_TIMEOUT], .stop = t->stop};
+        .command = t->state, .file = path, .timeout = setting[OPTION_TIMEOUT], .stop = t->stop};
     const sked_i_shell_end end = sked_i_shell_run(&p, text);
     const char *wrong = sked_i_shell_complaint(end);
     if (text->failed)
@@ -245,7 +234,7 @@ cleanup:
     return st;
 }
 
-/* DEVICE where another schedule may do better: the loop goes on after it. */
+/* DEVICE where another schedule may do better: the loop continues after it. */
 static sked_status run(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
                        sked_error *err)
 {
@@ -274,20 +263,14 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     char path[4096];
     sked_i_buffer command = {0};
     sked_status st = SKED_OK;
-    simgrid *x = NULL;
     SKED_TRY(check_platform(t, err));
     SKED_TRY(sked_i_queues_check_lags(t->problem.graph, "simgrid", err));
     SKED_TRY(find_program(t, path, sizeof path, err));
-    SKED_NEW0(x, 1);
-    t->state = x;
-    SKED_TRY(write_hosts(t, &x->hosts, err));
     sked_i_shell_quote(&command, path);
     sked_i_buffer_text(&command, " \"$1\" 2>&1");
-    if (command.failed || x->hosts.failed) {
-        st = sked_i_no_memory(err);
-        goto cleanup;
-    }
-    x->command = command.data;
+    if (command.failed)
+        SKED_TRY(sked_i_no_memory(err));
+    t->state = command.data;
     command.data = NULL;
     SKED_TRY(simulate(t, setting, NULL, NULL, err));
 cleanup:

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,14 +33,14 @@ static size_t part_size(const char *spec, size_t end)
 }
 
 /* The settings of one part, its own and common ones. */
-static sked_status split(const char *text, size_t size, sked_i_target_part *p, sked_error *err)
+static sked_status split(sked_target *t, const char *text, size_t size, sked_i_target_part *p,
+                         sked_error *err)
 {
-    p->text = sked_i_alloc((int64_t)size + 1, 1);
-    if (p->text == NULL)
+    char *at = sked_i_arena_alloc_zero(&t->arena, (int64_t)size + 1, 1);
+    if (at == NULL)
         return sked_i_no_memory(err);
-    memcpy(p->text, text, size);
-    p->text[size] = 0;
-    for (char *at = p->text; *at;) {
+    memcpy(at, text, size);
+    while (*at) {
         if (p->n_given == SKED_I_TARGET_OPTIONS)
             return sked_i_fail(err, SKED_ERR_ARGUMENT, "a target takes %d options at most",
                                (int)SKED_I_TARGET_OPTIONS);
@@ -77,6 +78,7 @@ static sked_status take_settings(sked_target *t, sked_i_target_part *part, unsig
     sked_option table[room];
     double value[room];
     const int own = info->n_options, all = own + SKED_I_TARGET_COMMON_OPTIONS;
+    assert(own <= SKED_I_TARGET_OPTIONS);
     for (int i = 0; i < all; i++)
         table[i] = i < own ? info->options[i] : common[i - own];
     const sked_status st =
@@ -113,7 +115,8 @@ static sked_status add_part(sked_target *t, const char *text, size_t size, sked_
     for (int k = 0; k < t->n_parts; k++)
         if (t->part[k].kind == kind)
             return sked_i_fail(err, SKED_ERR_ARGUMENT, "'%s' comes twice in the target", name);
-    t->part[t->n_parts++].kind = kind; /* no name twice, so there is room */
+    assert(t->n_parts < SKED_I_TARGET_PARTS); /* no name twice */
+    t->part[t->n_parts++].kind = kind;
     return SKED_OK;
 }
 
@@ -137,7 +140,7 @@ static sked_status parse_part(sked_target *t, const char *text, size_t size, uns
     if (name < size && text[name] == ',')
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "options of a target stand behind a colon: %s:%.*s",
                            part->kind->info.name, (int)(size - name < 100 ? size - name - 1 : 100), options);
-    st = split(options, (size_t)(text + size - options), part, err);
+    st = split(t, options, (size_t)(text + size - options), part, err);
     return st == SKED_OK ? take_settings(t, part, given, err) : st;
 }
 
@@ -147,10 +150,12 @@ static sked_status parse_free_text(sked_target *t, const char *spec, sked_error 
     const size_t name = strcspn(spec, ",:"), head = strcspn(spec, ":");
     unsigned given = 0;
     sked_status st = add_part(t, spec, name, err);
-    if (st == SKED_OK && (t->argument = sked_i_strdup(spec[head] == ':' ? spec + head + 1 : "")) == NULL)
+    if (st == SKED_OK &&
+        (t->argument = sked_i_arena_strdup(&t->arena, spec[head] == ':' ? spec + head + 1 : "")) == NULL)
         st = sked_i_no_memory(err);
     if (st == SKED_OK)
-        st = split(name < head ? spec + name + 1 : "", name < head ? head - name - 1 : 0, &t->part[0], err);
+        st =
+            split(t, name < head ? spec + name + 1 : "", name < head ? head - name - 1 : 0, &t->part[0], err);
     return st == SKED_OK ? take_settings(t, &t->part[0], &given, err) : st;
 }
 

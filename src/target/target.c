@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "target/table.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define SKED_X(name) extern const sked_i_target sked_i_target_##name;
@@ -108,14 +109,11 @@ void sked_target_destroy(sked_target *t)
         return;
     if (t->n_parts > 0 && t->part[0].kind->close != NULL)
         t->part[0].kind->close(t);
-    for (int k = 0; k < t->n_parts; k++)
-        free(t->part[k].text);
     sked_i_replay_destroy(t->replay);
     sked_graph_destroy(t->graph);
     sked_machine_destroy(t->machine);
     sked_i_lowered_free(&t->profiled);
-    free(t->factor);
-    free(t->argument);
+    sked_i_arena_free(&t->arena);
     free(t);
 }
 
@@ -126,6 +124,7 @@ void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop)
 
 bool sked_i_target_parallel(const sked_target *t)
 {
+    assert(t->n_parts > 0);
     const int wish = (int)t->common[SKED_I_TARGET_PARALLEL];
     const sked_i_target *kind = t->part[0].kind;
     return wish == SKED_I_PARALLEL_AUTO ? kind->run == NULL || kind->simulated : wish == SKED_I_PARALLEL_TRUE;
@@ -133,6 +132,7 @@ bool sked_i_target_parallel(const sked_target *t)
 
 void sked_i_target_seek(sked_target *t, int64_t number)
 {
+    assert(number >= 0);
     t->runs =
         (uint64_t)number * (uint64_t)(t->common[SKED_I_TARGET_WARM_UP] + t->common[SKED_I_TARGET_REPEAT]);
 }
@@ -144,7 +144,7 @@ double sked_target_work(const sked_target *t)
 
 const sked_problem *sked_target_truth(const sked_target *t)
 {
-    const bool replays = t->part[0].kind->run == NULL; /* what runs by itself stands alone */
+    const bool replays = t->part[0].kind->run == NULL; /* what runs schedules itself stands alone */
     return replays && !t->rules.contention && t->rules.cache_depth == 0 ? &t->problem : NULL;
 }
 

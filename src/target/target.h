@@ -4,7 +4,7 @@
  */
 #ifndef SKED_TARGET_TARGET_H
 #define SKED_TARGET_TARGET_H
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/option.h"
 #include "base/rng.h"
 #include "problem/lower.h"
@@ -36,21 +36,18 @@ typedef struct sked_i_trace {
     double *start, *finish; /* [ops] NULL: the run gave no more than its time */
 } sked_i_trace;
 void sked_i_answer_trace_free(sked_i_trace *r);
+/* Frees start and finish; the time stays. */
+void sked_i_answer_trace_drop(sked_i_trace *r);
 
 typedef struct sked_i_target_part {
     const struct sked_i_target *kind;
     double setting[SKED_I_TARGET_OPTIONS];
-    char *text;                               /* the settings of the spec, which `given` points into */
     const char *given[SKED_I_TARGET_OPTIONS]; /* "key=value", for options that are texts */
     int n_given;
 } sked_i_target_part;
 
-/* Noise of a single run: jitter.c. */
-typedef struct sked_i_jitter {
-    double strength, run; /* deviations of the logarithms: of each duration, of all of them together */
-} sked_i_jitter;
-
 struct sked_target {
+    sked_i_arena arena;
     sked_i_target_part part[SKED_I_TARGET_PARTS]; /* in the order of the spec */
     int n_parts;
     double common[SKED_I_TARGET_COMMON_OPTIONS];
@@ -59,7 +56,8 @@ struct sked_target {
     sked_graph *graph;         /* owned; NULL: that of the problem */
     sked_machine *machine;     /* likewise */
     sked_i_replay_rules rules; /* set by contention and cache */
-    sked_i_jitter jitter;      /* set by jitter */
+    double jitter,
+        run_jitter; /* set by jitter: deviations of the logarithms of each duration, of a whole run */
     sked_i_replay *replay;
     double *factor;      /* [ops] of the run at hand; NULL: there is no jitter */
     uint64_t seed, runs; /* runs so far, warm-up and all */
@@ -96,7 +94,7 @@ typedef struct sked_i_target {
 SKED_MUST_CHECK sked_status sked_i_target_find(const char *name, const sked_i_target **out, sked_error *err);
 /* spec.c. Fills parts, common options and argument from a spec. */
 SKED_MUST_CHECK sked_status sked_i_target_parse(const char *spec, sked_target *t, sked_error *err);
-/* The graph (machine) that the parts have made so far gives way to this one, which is t's from now on. */
+/* The graph (machine) that the parts have made so far is replaced by this one, which t owns from now on. */
 void sked_i_target_take_graph(sked_target *t, sked_graph *graph);
 void sked_i_target_take_machine(sked_target *t, sked_machine *machine);
 /* transfer.c. Do transfers take time? If not, they get the preset costs of `linear`. */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "target/threads.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,11 +58,7 @@ static void close_threads(sked_target *t)
         if (x->array != NULL)
             area_free(&x->array[d]);
     }
-    sked_i_cores_free(&x->cores);
-    free(x->kind);
-    free(x->result);
-    free(x->array);
-    free(x->busy);
+    sked_i_arena_free(&x->arena);
     free(x);
     t->state = NULL;
 }
@@ -182,6 +179,7 @@ static sked_status make_busy(sked_i_threads *x, const sked_graph *g, double limi
         SKED_TRY(sked_i_threads_area_fit(&x->array[d], size, err));
         x->busy[d].array = x->array[d].data;
     }
+    assert(x->cores.count > 0);
     SKED_TRY(sked_i_threads_pinned(x->cores.place[0], calibrate, &c, err));
 cleanup:
     return st;
@@ -201,13 +199,13 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     x->scale = setting[OPTION_SCALE];
     x->unit = choose_unit(t, setting[OPTION_UNIT]);
     x->timeout = setting[OPTION_TIMEOUT];
-    SKED_TRY(sked_i_cores_find(&x->cores, err));
+    SKED_TRY(sked_i_cores_find(&x->cores, &x->arena, err));
     SKED_TRY(check_devices(x, setting[OPTION_OVERSUBSCRIBE] != 0, err));
     SKED_TRY(check_length(x, t, err));
-    SKED_NEW(x->kind, g->n_ops);
-    SKED_NEW0(x->result, x->devices);
-    SKED_NEW0(x->array, x->devices);
-    SKED_NEW0(x->busy, x->devices);
+    SKED_OWN(&x->arena, x->kind, g->n_ops);
+    SKED_OWN0(&x->arena, x->result, x->devices);
+    SKED_OWN0(&x->arena, x->array, x->devices);
+    SKED_OWN0(&x->arena, x->busy, x->devices);
     choose_kinds(x, g, (int)setting[OPTION_KIND]);
     SKED_TRY(make_busy(x, g, setting[OPTION_LIMIT], err));
 cleanup:

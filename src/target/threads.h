@@ -8,6 +8,7 @@
  */
 #ifndef SKED_TARGET_THREADS_H
 #define SKED_TARGET_THREADS_H
+#include "base/arena.h"
 #include "target/busy.h"
 #include "target/cores.h"
 #include "target/queues.h"
@@ -20,6 +21,7 @@ typedef struct sked_i_threads_area {
 } sked_i_threads_area;
 
 typedef struct sked_i_threads {
+    sked_i_arena arena;
     sked_i_cores cores;
     int32_t devices;
     double unit;                     /* seconds of a duration of 1 */
@@ -41,11 +43,11 @@ static inline int64_t sked_i_threads_words(const sked_i_threads *x, double bytes
 }
 /* The area has that size afterwards, untouched where it had another one before. MEMORY: it is gone. */
 SKED_MUST_CHECK sked_status sked_i_threads_area_fit(sked_i_threads_area *a, size_t size, sked_error *err);
-/* The calling thread touches every page of an area that nobody has touched yet, which puts it on the memory
+/* The calling thread touches every page of an area, once, which puts it on the memory
  * node of that thread. */
 void sked_i_threads_touch(sked_i_threads_area *a);
 
-/* Runs work(data) to its end on a thread of its own that is pinned there. DEVICE: there is none to be had. */
+/* Runs work(data) to its end on a thread of its own that is pinned there. DEVICE: the system refuses one. */
 SKED_MUST_CHECK sked_status sked_i_threads_pinned(int place, void (*work)(void *data), void *data,
                                                   sked_error *err);
 /*

@@ -2,13 +2,14 @@
 #define _GNU_SOURCE
 #include "target/threads.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* An op while it runs; a cache line each, so that who waits for one does not slow down its neighbours. */
+/* An op while it runs; a cache line each, so that waiting for one does not slow down its neighbours. */
 typedef struct record {
     uint64_t *result;
     uint64_t value; /* of what it wrote, from all that it read */
@@ -73,29 +74,32 @@ static uint64_t read_result(const uint64_t *result, int64_t words)
 static uint64_t sum_of(uint64_t value, int64_t words)
 {
     const uint64_t n = (uint64_t)words;
+    assert(words > 0);
     const uint64_t pairs = n % 2 ? n * ((n - 1) / 2) : n / 2 * (n - 1);
     return n * value + pairs * step;
 }
 
-/* Does op i hold what follows from the values of its inputs? */
-static bool holds(const run *r, int32_t i)
+/* The value of op i: from what it reads now, or (again) from what its producers wrote. */
+static uint64_t value_of(const run *r, int32_t i, bool again)
 {
     const sked_graph *g = r->graph;
     uint64_t value = mix(r->number, (uint64_t)i);
     for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
         const int64_t e = g->pred_edge[k];
-        if (g->edge_distance[e] == 0)
-            value = mix(value, sum_of(record_of(r, g->pred_op[k])->value,
-                                      sked_i_threads_words(r->threads, sked_i_queue_edge_read(g, e))));
+        if (g->edge_distance[e] != 0)
+            continue;
+        const record *from = record_of(r, g->pred_op[k]);
+        const int64_t words = sked_i_threads_words(r->threads, sked_i_queue_edge_read(g, e));
+        value = mix(value, again ? sum_of(from->value, words) : read_result(from->result, words));
     }
-    return value == record_of(r, i)->value;
+    return value;
 }
 
 static sked_status check_values(const run *r, sked_error *err)
 {
     char name[64];
     for (int32_t i = 0; i < r->graph->n_ops; i++)
-        if (!holds(r, i))
+        if (value_of(r, i, true) != record_of(r, i)->value)
             return sked_i_fail(err, SKED_ERR_DEVICE,
                                "target threads: op '%s' read other bytes than its producers wrote",
                                sked_graph_op_name(r->graph, i, name, sizeof name));
@@ -157,27 +161,15 @@ static bool wait_for_inputs(const run *r, int32_t i)
     return true;
 }
 
-static uint64_t read_inputs(const run *r, int32_t i)
-{
-    const sked_graph *g = r->graph;
-    uint64_t value = mix(r->number, (uint64_t)i);
-    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
-        const int64_t e = g->pred_edge[k];
-        if (g->edge_distance[e] == 0)
-            value = mix(value, read_result(record_of(r, g->pred_op[k])->result,
-                                           sked_i_threads_words(r->threads, sked_i_queue_edge_read(g, e))));
-    }
-    return value;
-}
-
 static bool run_op(const run *r, int32_t i, int32_t device)
 {
     sked_i_threads *const x = r->threads;
     record *const o = record_of(r, i);
+    assert(!o->done && o->result != NULL);
     if (!wait_for_inputs(r, i))
         return false;
     o->start = sked_clock();
-    o->value = read_inputs(r, i);
+    o->value = value_of(r, i, false);
     if (!sked_i_busy_run(&x->busy[device], x->kind[i], o->sweeps, &r->limit))
         return false;
     write_result(o->result, sked_i_threads_words(x, sked_i_queue_result_size(r->graph, i)), o->value);
@@ -208,24 +200,27 @@ static void *serve(void *argument)
 
 /* ------------------------------------------------------------------ before and after */
 
+/* Words of an op's result, in whole cache lines. */
+static int64_t room_of(const run *r, int32_t op)
+{
+    return (sked_i_threads_words(r->threads, sked_i_queue_result_size(r->graph, op)) + 7) / 8 * 8;
+}
+
 /* Where results lie: those of a device in the order of its queue. */
 static sked_status place_results(run *r, sked_error *err)
 {
     sked_i_threads *const x = r->threads;
+    const sked_i_queues *q = &r->queues;
     for (int32_t d = 0; d < x->devices; d++) {
         int64_t words = 0;
-        for (int32_t k = r->queues.ptr[d]; k < r->queues.ptr[d + 1]; k++)
-            words +=
-                (sked_i_threads_words(x, sked_i_queue_result_size(r->graph, r->queues.op[k])) + 7) / 8 * 8;
+        for (int32_t k = q->ptr[d]; k < q->ptr[d + 1]; k++)
+            words += room_of(r, q->op[k]);
         const sked_status st = sked_i_threads_area_fit(&x->result[d], (size_t)words * 8, err);
         if (st != SKED_OK)
             return st;
         uint64_t *at = x->result[d].data;
-        for (int32_t k = r->queues.ptr[d]; k < r->queues.ptr[d + 1]; k++) {
-            const int32_t i = r->queues.op[k];
-            record_of(r, i)->result = at;
-            at += (sked_i_threads_words(x, sked_i_queue_result_size(r->graph, i)) + 7) / 8 * 8;
-        }
+        for (int32_t k = q->ptr[d]; k < q->ptr[d + 1]; at += room_of(r, q->op[k++]))
+            record_of(r, q->op[k])->result = at;
     }
     return SKED_OK;
 }
@@ -298,7 +293,7 @@ sked_status sked_i_threads_run(sked_target *t, sked_i_threads *x, const sked_sch
     enum {
         spins = 4096,
         spins_in_turn = 16
-    }; /* where threads share a core, who waits keeps another from working */
+    }; /* where threads share a core, spinning keeps another from working */
     sked_status st = SKED_OK;
     run r = {.threads = x,
              .graph = t->problem.graph,

@@ -5,6 +5,8 @@
  */
 #include "target/target.h"
 
+#include <assert.h>
+
 enum { SHARE_A, SHARE_B };
 
 /*
@@ -75,6 +77,7 @@ typedef struct cost {
 
 static double slower(double bandwidth, cost more)
 {
+    assert(bandwidth > 0 && more.per_byte >= 0);
     return 1 / (more.per_byte + 1 / bandwidth); /* 1/0: free */
 }
 

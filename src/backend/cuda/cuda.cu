@@ -26,15 +26,11 @@ static void wake(void)
         (void)cudaFree(NULL);
 }
 
-/* predict.cu */
-sked_status sked_i_cuda_predict(const sked_i_prediction *p, double *time, sked_error *err);
-
 extern const sked_i_backend sked_i_backend_cuda;
 const sked_i_backend sked_i_backend_cuda = {"cuda",
                                             available,
                                             wake,
                                             &sked_i_gaus_descent_cuda,
-                                            sked_i_cuda_predict,
                                             NULL,
                                             &sked_i_once_cuda,
                                             &sked_i_stepwise_cuda};

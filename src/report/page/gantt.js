@@ -49,29 +49,12 @@ Sked.Gantt = class extends Sked.Chart {
     }
     y(row) { return this.axis + row * this.rowHeight + this.model.rowGroup[row] * this.gap - this.scroll; }
     rowAt(y) {
-        const rows = this.model.data.rows.length;
-        let lo = 0, hi = rows;
-        while (lo < hi) {
-            const middle = (lo + hi) >> 1;
-            if (this.y(middle) + this.rowHeight > y) hi = middle;
-            else lo = middle + 1;
-        }
-        return lo < rows && this.y(lo) <= y && y >= this.axis ? lo : -1;
+        const rows = this.model.data.rows.length, row = Sked.first(0, rows, (k) => this.y(k) + this.rowHeight > y);
+        return row < rows && this.y(row) <= y && y >= this.axis ? row : -1;
     }
     visibleRows() {
-        const rows = this.model.data.rows.length;
-        let first = 0, end = rows;
-        for (let hi = rows; first < hi;) {
-            const middle = (first + hi) >> 1;
-            if (this.y(middle) + this.rowHeight > this.axis) hi = middle;
-            else first = middle + 1;
-        }
-        for (let lo = first; lo < end;) {
-            const middle = (lo + end) >> 1;
-            if (this.y(middle) >= this.height) end = middle;
-            else lo = middle + 1;
-        }
-        return [first, end];
+        const rows = this.model.data.rows.length, first = Sked.first(0, rows, (k) => this.y(k) + this.rowHeight > this.axis);
+        return [first, Sked.first(first, rows, (k) => this.y(k) >= this.height)];
     }
     layers() { return this.state.folded ? [this.model.folded] : this.model.layers; }
 

@@ -4,7 +4,7 @@
  * before and after fitting, and what was learnt of each parameter.
  */
 Sked.section("loop", (section, data) => {
-    const { h, svg, number, forms, sign, axis } = Sked;
+    const { h, svg, number, forms, sign, axis, picture, key } = Sked;
     const measurements = data.measurements;
     const done = measurements.filter((point) => point.time !== null);
     const tip = Sked.tipBox("loop-tip");
@@ -35,8 +35,7 @@ Sked.section("loop", (section, data) => {
         const width = 760, height = 360, box = { left: 58, right: 744, top: 14, bottom: 314 };
         const x = axis([1, data.count], box.left, box.right, true);
         const y = axis(done.flatMap((point) => [point.speedup, point.best]), box.bottom, box.top);
-        const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "scatter", role: "img",
-            "aria-label": `Best speedup on ${data.target} after each of ${data.count} measurements` });
+        const plot = picture(width, height, `Best speedup on ${data.target} after each of ${data.count} measurements`);
         Sked.grid(plot, x, y, box, "measurements", `speedup on ${data.target.slice(0, 60)}`);
         const steps = measurements.filter((point) => point.best !== null);
         if (steps.length > 0)
@@ -48,7 +47,6 @@ Sked.section("loop", (section, data) => {
         return plot;
     }
 
-    const key = (name, ...shapes) => h("span", { class: "key" }, svg("svg", { width: 18, height: 16, class: "scatter inline", "aria-hidden": "true" }, ...shapes), name);
     function keys() {
         const some = (test) => measurements.some(test);
         return h("div", { class: "legend" }, data.methods.map((method) => h("span", { class: "key" }, sign(method), method.name)),
@@ -78,7 +76,7 @@ Sked.section("loop", (section, data) => {
         const width = 480, height = 430, box = { left: 62, right: 466, top: 14, bottom: 384 };
         const points = done.filter((point) => point[field] !== null);
         const x = axis(range, box.left, box.right), y = axis(range, box.bottom, box.top);
-        const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "scatter", role: "img", "aria-label": `${title}: time of the model against time on the target` });
+        const plot = picture(width, height, `${title}: time of the model against time on the target`);
         Sked.grid(plot, x, y, box, `time, ${note}`, `time on ${data.target.slice(0, 40)}`);
         const [low, high] = [Math.min(...range), Math.max(...range)];
         plot.append(svg("path", { class: "diagonal", d: `M${x(low)} ${y(low)}L${x(high)} ${y(high)}` }));

@@ -122,12 +122,16 @@ Sked.Model = class {
     }
 };
 
-/* First index in lo..hi with column[index] > value (or >= with `equal`). */
-Sked.after = (column, lo, hi, value, equal) => {
+/* First index in lo..hi where a test holds that holds from there on. */
+Sked.first = (lo, hi, test) => {
     while (lo < hi) {
         const middle = (lo + hi) >> 1;
-        if (column[middle] > value || (equal && column[middle] === value)) hi = middle;
+        if (test(middle)) hi = middle;
         else lo = middle + 1;
     }
     return lo;
 };
+
+/* First index in lo..hi with column[index] > value (or >= with `equal`). */
+Sked.after = (column, lo, hi, value, equal) =>
+    Sked.first(lo, hi, equal ? (k) => column[k] >= value : (k) => column[k] > value);

@@ -39,6 +39,12 @@ Object.assign(Sked, (() => {
             svg("text", { x: 14, y: middle, class: "middle", transform: `rotate(-90 14 ${middle})` }, yName));
     }
 
+    /* An empty picture with a name for those who cannot see it. */
+    const picture = (width, height, label) => svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "scatter", role: "img", "aria-label": label });
+    const factTable = (rows) => h("table", { class: "facts" }, rows.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, value))));
+    /* Shapes in a legend. */
+    const key = (name, ...shapes) => h("span", { class: "key" }, svg("svg", { width: 18, height: 16, class: "scatter inline", "aria-hidden": "true" }, ...shapes), name);
+
     /* One tip for all plots of a section. plot, points with px and py, facts(point): title and rows; shown(point). */
     function hover(tip, plot, width, points, facts, shown) {
         const ring = svg("circle", { r: 7, class: "ring", visibility: "hidden" });
@@ -61,8 +67,7 @@ Object.assign(Sked, (() => {
             const [title, rows] = facts(point);
             ring.setAttribute("cx", point.px);
             ring.setAttribute("cy", point.py);
-            tip.replaceChildren(h("b", {}, title), h("table", { class: "facts" },
-                rows.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, value)))));
+            tip.replaceChildren(h("b", {}, title), factTable(rows));
             const box = tip.getBoundingClientRect();
             tip.style.left = Math.max(4, Math.min(event.clientX + 16, innerWidth - box.width - 8)) + "px";
             tip.style.top = Math.max(4, Math.min(event.clientY + 18, innerHeight - box.height - 8)) + "px";
@@ -76,5 +81,5 @@ Object.assign(Sked, (() => {
         return tip;
     }
 
-    return { forms, sign, axis, grid, hover, tipBox };
+    return { forms, sign, axis, grid, picture, factTable, key, hover, tipBox };
 })());

@@ -1,7 +1,7 @@
 "use strict";
 /* The section of kind "progress": incumbent and lower bound over the time of the run, on a logarithmic axis. */
 Sked.section("progress", (section, data) => {
-    const { h, svg, number } = Sked;
+    const { h, svg, number, key } = Sked;
     const width = 760, height = 360, box = { left: 78, right: 744, top: 14, bottom: 314 };
     const short = (seconds) => `${Number(seconds.toPrecision(3))} s`;
 
@@ -22,8 +22,7 @@ Sked.section("progress", (section, data) => {
     const known = data.points.filter((point) => point.value !== null);
     const x = timeAxis(data.points[0].seconds, data.seconds);
     const y = Sked.axis(data.points.flatMap((point) => [point.value, point.bound]).filter((value) => value !== null), box.bottom, box.top);
-    const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "scatter", role: "img",
-        "aria-label": `${data.objective} over time: ${data.points.length} improvements of schedule or bound in ${short(data.seconds)}` });
+    const plot = Sked.picture(width, height, `${data.objective} over time: ${data.points.length} improvements of schedule or bound in ${short(data.seconds)}`);
     Sked.grid(plot, x, y, box, "seconds", data.objective);
 
     /* A step at each point, and on to the end of the run. */
@@ -44,7 +43,6 @@ Sked.section("progress", (section, data) => {
         [["After", short(point.seconds)], ["Evaluations", String(point.evaluations)], ["Lower bound", number(point.bound)],
             ...(point.ii === undefined ? [] : [["Interval", number(point.ii)]]), ["Method", data.methods[point.method].name]]]);
 
-    const key = (name, ...shapes) => h("span", { class: "key" }, svg("svg", { width: 18, height: 16, class: "scatter inline", "aria-hidden": "true" }, ...shapes), name);
     const keys = h("div", { class: "legend" },
         data.methods.filter((method, k) => incumbents.some((point) => point.method === k)).map((method) => h("span", { class: "key" }, Sked.sign(method), method.name)),
         key("incumbent", svg("path", { class: "best", d: "M1 4H9V12H17" })),

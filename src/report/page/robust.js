@@ -26,8 +26,7 @@ Sked.section("robust", (section, data) => {
     const x = axis(points.map((point) => point.proxy), left, width - right);
     const y = axis(points.map((point) => point.target), height - bottom, top);
 
-    const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "scatter", role: "img",
-        "aria-label": `Speedup of ${points.length} candidates on the proxy and on ${data.target}` });
+    const plot = Sked.picture(width, height, `Speedup of ${points.length} candidates on the proxy and on ${data.target}`);
     Sked.grid(plot, x, y, { left, right: width - right, top, bottom: height - bottom }, "speedup on the proxy",
         `speedup on ${data.target.slice(0, 60)}`);
     const layers = data.methods.map((method) => svg("g", { class: "marks", fill: method.color }));

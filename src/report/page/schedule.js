@@ -54,10 +54,8 @@ Sked.section("schedule", (section, data) => {
         if (data.memory) list.push(["Memory", number(data.memory[op])]);
         return list;
     }
-    const table = (list) => h("table", { class: "facts" }, list.map(([key, value]) => h("tr", {}, h("th", { scope: "row" }, key), h("td", {}, value))));
 
-    const tip = h("div", { class: "tip", id: "tip", role: "tooltip", hidden: true });
-    document.body.append(tip);
+    const tip = Sked.tipBox("tip");
     const few = (list) => list.length === 0 ? "none" : list.slice(0, 4).map(([op]) => model.name(op).slice(0, 40)).join(", ") + (list.length > 4 ? ` and ${list.length - 4} more` : "");
     let tipOp = -1, tipPiece = null;
     gantt.listeners.hover = (found, event) => {
@@ -69,7 +67,7 @@ Sked.section("schedule", (section, data) => {
             tipPiece = found;
             const list = facts(found.op, found);
             if (data.edgesKept) list.push(["Predecessors", few(model.predecessors(found.op))], ["Successors", few(model.successors(found.op))]);
-            tip.replaceChildren(h("b", {}, model.name(found.op).slice(0, 200)), table(list));
+            tip.replaceChildren(h("b", {}, model.name(found.op).slice(0, 200)), Sked.factTable(list));
         }
         const box = tip.getBoundingClientRect();
         tip.style.left = Math.max(4, Math.min(event.clientX + 16, innerWidth - box.width - 8)) + "px";
@@ -92,7 +90,7 @@ Sked.section("schedule", (section, data) => {
             const links = data.edgesKept
                 ? [h("div", {}, h("h3", {}, `Predecessors (${before.length})`), opButtons(before)), h("div", {}, h("h3", {}, `Successors (${after.length})`), opButtons(after))]
                 : [h("div", { class: "muted" }, "This graph has too many edges to keep in the page.")];
-            details.replaceChildren(h("div", { class: "details" }, h("div", {}, h("h3", {}, model.name(op).slice(0, 300)), table(facts(op, null))), links));
+            details.replaceChildren(h("div", { class: "details" }, h("div", {}, h("h3", {}, model.name(op).slice(0, 300)), Sked.factTable(facts(op, null))), links));
             spoken.textContent = `${model.name(op)}: ` + facts(op, null).map(([key, value]) => `${key} ${value}`).join(", ");
         }
         timeline.redraw();

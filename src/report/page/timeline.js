@@ -114,11 +114,6 @@ Sked.smallFont = Sked.font.replace("12px", "11px");
 /* Text cut with an ellipsis to fit a width. */
 Sked.clip = (context, text, width) => {
     if (context.measureText(text).width <= width) return text;
-    let lo = 0, hi = Math.min(text.length, 400);
-    while (lo < hi) {
-        const middle = (lo + hi + 1) >> 1;
-        if (context.measureText(text.slice(0, middle) + "…").width <= width) lo = middle;
-        else hi = middle - 1;
-    }
-    return text.slice(0, lo) + "…";
+    const long = (k) => context.measureText(text.slice(0, k) + "…").width > width;
+    return text.slice(0, Sked.first(1, Math.min(text.length, 400) + 1, long) - 1) + "…";
 };

@@ -26,15 +26,9 @@ Sked.section("tradeoff", (section, data) => {
 
     /* ---------------------------------------------------------------- the plot */
 
-    const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "tradeoff", role: "img",
-        "aria-label": `${data.y} against ${data.x} of ${found.length} schedules, ${front.length} worth choosing` });
-    for (const tick of x.ticks) plot.append(svg("path", { class: "grid", d: `M${x(tick.value)} ${top}V${height - bottom}` }),
-        svg("text", { x: x(tick.value), y: height - bottom + 18, "text-anchor": "middle" }, tick.text));
-    for (const tick of y.ticks) plot.append(svg("path", { class: "grid", d: `M${left} ${y(tick.value)}H${width - right}` }),
-        svg("text", { x: left - 8, y: y(tick.value) + 4, "text-anchor": "end" }, tick.text));
-    const middle = (top + height - bottom) / 2;
-    plot.append(svg("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, data.x),
-        svg("text", { x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, data.y));
+    const plot = Sked.picture(width, height, `${data.y} against ${data.x} of ${found.length} schedules, ${front.length} worth choosing`);
+    plot.classList.add("tradeoff");
+    Sked.grid(plot, x, y, { left, right: width - right, top, bottom: height - bottom }, data.x, data.y);
     if (front.length > 1)
         plot.append(svg("path", { class: "front", d: front.map((point, k) => k === 0 ? `M${x(point.x)} ${y(point.y)}` : `H${x(point.x)}V${y(point.y)}`).join("") }));
     const rows = [];
