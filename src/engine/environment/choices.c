@@ -1,7 +1,6 @@
 #include "engine/environment/choices.h"
 
 #include "base/heap.h"
-#include "base/memory.h"
 
 #include <string.h>
 
@@ -9,16 +8,15 @@ sked_status sked_i_choices_init(sked_i_choices *c, const sked_i_instance *x, ske
 {
     sked_status st = SKED_OK;
     *c = (sked_i_choices){0};
-    SKED_NEW(c->column, x->columns + x->kinds);
-    SKED_NEW(c->count, x->columns + x->kinds);
+    SKED_OWN(&c->arena, c->column, x->columns + x->kinds);
+    SKED_OWN(&c->arena, c->count, x->columns + x->kinds);
 cleanup:
     return st;
 }
 
 void sked_i_choices_clear(sked_i_choices *c)
 {
-    free(c->column);
-    free(c->count);
+    sked_i_arena_free(&c->arena);
 }
 
 /* ------------------------------------------------------------------ devices */

@@ -16,6 +16,7 @@ enum { SKED_I_GFLOWNET_PAIRS = 1 << 22 };
  * used; those are its columns, next to each other, and they are opened in order.
  */
 typedef struct sked_i_instance {
+    sked_i_arena arena;
     const sked_graph *graph;
     int32_t n, devices, kinds, columns;
     sked_i_platform platform; /* times, latency and per_byte / scale */

@@ -1,7 +1,6 @@
 #include "engine/environment/partial.h"
 
 #include "base/explog.h"
-#include "base/memory.h"
 
 #include <string.h>
 
@@ -9,19 +8,19 @@ sked_status sked_i_partial_init(sked_i_partial *p, const sked_i_instance *x, ske
 {
     sked_status st = SKED_OK;
     p->instance = x;
-    SKED_NEW(p->ready_time, x->n);
-    SKED_NEW(p->waits, x->n);
-    SKED_NEW(p->ready, x->n);
-    SKED_NEW(p->device_of, x->n);
-    SKED_NEW(p->followed, x->n);
-    SKED_NEW(p->noise, x->n);
-    SKED_NEW(p->free_at, x->columns);
-    SKED_NEW(p->last, x->columns);
-    SKED_NEW(p->used, x->columns);
-    SKED_NEW(p->opened, x->kinds);
+    SKED_OWN(&p->arena, p->ready_time, x->n);
+    SKED_OWN(&p->arena, p->waits, x->n);
+    SKED_OWN(&p->arena, p->ready, x->n);
+    SKED_OWN(&p->arena, p->device_of, x->n);
+    SKED_OWN(&p->arena, p->followed, x->n);
+    SKED_OWN(&p->arena, p->noise, x->n);
+    SKED_OWN(&p->arena, p->free_at, x->columns);
+    SKED_OWN(&p->arena, p->last, x->columns);
+    SKED_OWN(&p->arena, p->used, x->columns);
+    SKED_OWN(&p->arena, p->opened, x->kinds);
     if (x->transfers) {
-        SKED_NEW(p->arrive, (int64_t)x->n * x->columns);
-        SKED_NEW(p->local, (int64_t)x->n * x->columns);
+        SKED_OWN(&p->arena, p->arrive, (int64_t)x->n * x->columns);
+        SKED_OWN(&p->arena, p->local, (int64_t)x->n * x->columns);
     }
 cleanup:
     return st;
@@ -29,10 +28,7 @@ cleanup:
 
 void sked_i_partial_clear(sked_i_partial *p)
 {
-    void *const owned[] = {p->ready_time, p->waits, p->ready, p->device_of, p->followed, p->noise,
-                           p->free_at,    p->last,  p->used,  p->opened,    p->arrive,   p->local};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&p->arena);
 }
 
 void sked_i_partial_reset(sked_i_partial *p)

@@ -6,6 +6,7 @@
 
 typedef struct sked_i_partial {
     const sked_i_instance *instance;
+    sked_i_arena arena;
     double *ready_time; /* [n] latest data so far, transfers not counted */
     double *arrive;     /* [n, columns] latest data there; NULL: transfers take no time */
     double *local;      /* [n, columns] share of the input that is there; NULL likewise */
