@@ -1222,8 +1222,8 @@ static void test_blend(void **state)
         for (int64_t i = 0; i < m->layout.total; i += 1000)
             assert_float_equal(m->parameter[i], start->parameter[i] + 2 * shares[k], 1e-5);
     }
-    sked_i_sampler_destroy(m);
-    sked_i_sampler_destroy(start);
+    sked_sampler_destroy(m);
+    sked_sampler_destroy(start);
 }
 
 int main(void)

@@ -11,27 +11,35 @@ sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out,
     sked_sampler *m = NULL;
     SKED_NEW0(m, 1);
     SKED_TRY(sked_i_layout_init(&m->layout, sizes, err));
-    SKED_NEW0(m->parameter, m->layout.total);
-    SKED_NEW0(m->moment1, m->layout.total);
-    SKED_NEW0(m->moment2, m->layout.total);
+    SKED_NEW0(m->parameter, SKED_I_SAMPLER_BLOCKS * m->layout.total);
+    m->moment1 = m->parameter + m->layout.total;
+    m->moment2 = m->moment1 + m->layout.total;
     m->rate = 1e-3;
     m->epochs = 1;
     *out = m;
     m = NULL;
 cleanup:
-    sked_i_sampler_destroy(m);
+    sked_sampler_destroy(m);
     return st;
 }
 
-void sked_i_sampler_destroy(sked_sampler *m)
+void sked_sampler_destroy(sked_sampler *m)
 {
     if (m == NULL)
         return;
     free(m->parameter);
-    free(m->moment1);
-    free(m->moment2);
     free(m->log_z);
     free(m);
+}
+
+int64_t sked_sampler_parameter_count(const sked_sampler *m)
+{
+    return m->layout.total;
+}
+
+int64_t sked_sampler_steps(const sked_sampler *m)
+{
+    return m->steps;
 }
 
 /* Earliest start and finish first, then the longest path to the end: once_walk.c has the features. */
@@ -73,7 +81,7 @@ sked_status sked_i_sampler_blend(sked_sampler *m, double share, sked_error *err)
     sked_i_sampler_start(start, m->seed);
     for (int64_t i = 0; i < m->layout.total; i++)
         m->parameter[i] = start->parameter[i] + (float)share * (m->parameter[i] - start->parameter[i]);
-    sked_i_sampler_destroy(start);
+    sked_sampler_destroy(start);
     return SKED_OK;
 }
 

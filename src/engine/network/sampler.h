@@ -4,9 +4,10 @@
 #include "backend/loss_kind.h"
 #include "engine/network/log_z.h"
 
+enum { SKED_I_SAMPLER_BLOCKS = 3 }; /* parameters and both moments */
 struct sked_sampler {
     sked_i_layout layout;
-    float *parameter; /* [layout.total] */
+    float *parameter; /* [layout.total], and the moments behind them: one block */
     float *moment1;   /* Adam's means of gradient and squared gradient */
     float *moment2;
     int64_t steps;         /* updates so far */
@@ -24,7 +25,6 @@ SKED_MUST_CHECK sked_status sked_i_sampler_create(const sked_i_sizes *sizes, ske
 /* A model from the bytes of its file (checkpoint.c); `name` stands for the file in messages. */
 SKED_MUST_CHECK sked_status sked_i_sampler_parse(const char *name, const char *bytes, int64_t size,
                                                  sked_sampler **out, sked_error *err);
-void sked_i_sampler_destroy(sked_sampler *m);
 /* Initial values from the seed. */
 void sked_i_sampler_start(sked_sampler *m, uint64_t seed);
 /*

@@ -128,9 +128,8 @@ static void prepare_weights(RN(once) * p)
     const RN(kernels) *k = p->base.kernels;
     const sked_i_layout *at = p->base.layout;
     const sked_i_sizes *s = &at->sizes;
-    const real *w = p->base.parameter, *heat = p->encoder->heat.second;
-    k->linear(1, s->temperature, s->width, heat, w + at->scale_weight, w + at->scale_bias, p->scale);
-    k->linear(1, s->temperature, s->width, heat, w + at->shift_weight, w + at->shift_bias, p->shift);
+    const real *w = p->base.parameter;
+    RN(film_run)(at, k, w, &p->encoder->heat, at->scale_weight, s->width, p->scale, p->shift);
     scale_columns(s->context, s->width, w + at->device_weight, p->scale, p->device_weight);
     scale_columns(2 * s->context + SKED_I_STATE_FEATURES, s->width, w + at->state_weight, p->scale,
                   p->state_weight);
@@ -267,10 +266,9 @@ static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dpl
 
 typedef struct back {
     RN(back) base;
-    RN(gradient) * gradient;
     RN(once_gradient) g;
     RN(encoder_back) encoder;
-    real *dparameter, *block;
+    real *block;
     real *de, *dplain;   /* [n, dim], [n, width] */
     real *dfilm, *dheat; /* [2 * width], [temperature] */
 } back;
@@ -294,9 +292,7 @@ static sked_status once_back_begin(const RN(policy) * policy, RN(gradient) * gra
     const int64_t n = policy->instance->n;
     back *b = NULL;
     SKED_NEW0(b, 1);
-    b->base.policy = policy;
-    b->gradient = gradient;
-    b->dparameter = dparameter;
+    b->base = (RN(back)){policy, gradient, dparameter};
     SKED_NEW0(b->block, n * (s->dim + s->width) + 2 * s->width + s->temperature);
     b->de = b->block;
     b->dplain = b->de + n * s->dim;
@@ -323,12 +319,10 @@ static void heads_back(back *b)
     const sked_i_layout *at = p->base.layout;
     const sked_i_sizes *s = &at->sizes;
     const real *w = p->base.parameter, *heat = p->encoder->heat.second;
-    real *dw = b->dparameter, *ddirect = b->g.direct;
+    real *dw = b->base.dparameter, *ddirect = b->g.direct;
     fold_grad(p, &b->g, b->dplain, b->dfilm, dw);
-    k->linear_grad(1, s->temperature, s->width, heat, w + at->scale_weight, b->dfilm, b->dheat,
-                   dw + at->scale_weight, dw + at->scale_bias);
-    k->linear_grad(1, s->temperature, s->width, heat, w + at->shift_weight, b->dfilm + s->width, b->dheat,
-                   dw + at->shift_weight, dw + at->shift_bias);
+    RN(film_back)
+    (at, k, w, &p->encoder->heat, at->scale_weight, s->width, b->dfilm, b->dfilm + s->width, b->dheat, dw);
     for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
         dw[at->direct_bias + i] += p->sharpness * ddirect[i];
     for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
@@ -371,8 +365,8 @@ static void reader_back(const back *b, int which)
     const RN(policy) *p = b->base.policy;
     const reader x = reader_at(b, which);
     p->kernels->linear_grad(p->instance->n, p->layout->sizes.dim, x.columns,
-                            ((const RN(once) *)p)->encoder->out, NULL, x.dy, NULL, b->dparameter + x.weight,
-                            b->dparameter + x.bias);
+                            ((const RN(once) *)p)->encoder->out, NULL, x.dy, NULL,
+                            b->base.dparameter + x.weight, b->base.dparameter + x.bias);
 }
 
 /* Stage 0 on its own, then those of the encoder; the first of them begins with the rows of the embedding, and
@@ -388,7 +382,7 @@ static void once_back_run(RN(back) * generic, int stage, int piece, int pieces)
     back *b = (back *)generic;
     const RN(encoder) *e = b->encoder.encoder;
     if (stage == 0) {
-        RN(once_gradient_lay_out)((const RN(once) *)generic->policy, b->gradient->block, &b->g);
+        RN(once_gradient_lay_out)((const RN(once) *)generic->policy, b->base.gradient->block, &b->g);
         heads_back(b);
         return;
     }
