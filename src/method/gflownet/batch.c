@@ -38,10 +38,10 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     b->threads = threads < b->parts ? threads : b->parts;
     b->bound = p->kind->single_pass ? INFINITY : huber_bound;
     b->gradients = gradients;
-    SKED_NEW0(b->trajectory, size);
-    SKED_NEW(b->steps, 2 * size * n);
-    SKED_NEW(b->slope, gradients ? size : 0);
-    SKED_NEW(b->zeta, size);
+    SKED_OWN0(&b->arena, b->trajectory, size);
+    SKED_OWN(&b->arena, b->steps, 2 * size * n);
+    SKED_OWN(&b->arena, b->slope, gradients ? size : 0);
+    SKED_OWN(&b->arena, b->zeta, size);
     for (int64_t k = 0; k < size; k++)
         b->trajectory[k] = (sked_i_trajectory){.op = b->steps + 2 * k * n,
                                                .device = b->steps + (2 * k + 1) * n,
@@ -84,12 +84,7 @@ void RN(batch_destroy)(RN(batch) * b)
         return;
     if (b->trajectory != NULL)
         RN(batch_close)(b, 0, 1);
-    free(b->trajectory);
-    free(b->steps);
-    free(b->slope);
-    free(b->zeta);
-    free(b->log_step);
-    free(b->advantage);
+    sked_i_arena_free(&b->arena);
     free(b);
 }
 
@@ -99,9 +94,9 @@ sked_status RN(batch_set_loss)(RN(batch) * b, const sked_i_loss *loss, sked_erro
     const int64_t n = b->policy->instance->n;
     const bool ppo = loss->kind == SKED_I_LOSS_PPO;
     if (ppo && b->log_step == NULL)
-        SKED_NEW(b->log_step, b->size * n);
+        SKED_OWN(&b->arena, b->log_step, b->size * n);
     if (ppo && b->advantage == NULL)
-        SKED_NEW(b->advantage, b->size);
+        SKED_OWN(&b->arena, b->advantage, b->size);
     b->loss = *loss;
     b->ppo = (sked_i_clipping){loss->clip, loss->entropy / ((double)b->size * (double)n)};
     for (int64_t k = 0; k < b->size; k++) {
@@ -120,7 +115,7 @@ static bool takes_one_pass(const RN(batch) * b)
 
 static double zeta_of(const RN(batch) * b, int32_t k)
 {
-    return sked_i_trajectory_zeta(b->policy->instance, b->policy->temperature, &b->trajectory[k]);
+    return sked_i_loss_zeta(b->policy->instance, b->policy->temperature, &b->trajectory[k]);
 }
 
 static void clear(RN(gradient) * g)
@@ -496,15 +491,10 @@ void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count)
 sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
 {
     sked_status st = SKED_OK;
-    if (b->loss.kind == SKED_I_LOSS_PPO) {
-        RN(batch_again)(b);
-    } else {
-        b->centre = centre_of(b);
-        begin_grad(b);
-    }
+    RN(batch_again)(b);
     SKED_TRY(run_pass(b, err));
     RN(batch_gather)(b, 0, 1);
-    SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));
+    st = RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err);
 cleanup:
     return st;
 }

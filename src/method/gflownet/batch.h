@@ -22,6 +22,7 @@
  */
 #ifndef SKED_METHOD_GFLOWNET_BATCH_H
 #define SKED_METHOD_GFLOWNET_BATCH_H
+#include "base/arena.h"
 #include "method/gflownet/loss.h"
 #include "method/gflownet/policy.h"
 
@@ -44,6 +45,7 @@ typedef struct RN(batch_pass) {
 } RN(batch_pass);
 
 typedef struct RN(batch) {
+    sked_i_arena arena;
     const RN(policy) * policy;
     int32_t size, parts;
     int32_t longs, share; /* the first parts, which have so many trajectories each */
@@ -89,8 +91,7 @@ double RN(batch_loss)(const RN(batch) * b, double *centre);
 double RN(batch_pull)(const RN(batch) * b);
 /* Mean speedup of the trajectories that were drawn from the policy, after `listed` others (or of all). */
 double RN(batch_speedup)(const RN(batch) * b, int32_t listed);
-/* Adds the gradient of batch_loss to dparameter. PPO: under the parameters of now; others: of the last walk.
- */
+/* Adds the gradient of batch_loss to dparameter, under the parameters of now. */
 SKED_MUST_CHECK sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err);
 /*
  * One update's worth: new trajectories as batch_sample draws them, and the gradient of their loss added to

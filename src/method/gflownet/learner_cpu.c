@@ -37,6 +37,7 @@ typedef struct desk {
 
 typedef struct cpu_learner {
     sked_i_sampler_learner base;
+    sked_i_arena arena;
     sked_sampler *model;
     sked_i_sampler_learner_settings how;
     sked_i_team *team;
@@ -68,12 +69,8 @@ static void destroy(sked_i_sampler_learner *generic)
     for (int k = 0; k < c->how.lessons && c->desk && c->spare; k++) {
         close_desk(&c->desk[k]);
         close_desk(&c->spare[k]);
-        free(c->desk[k].gradient);
     }
-    free(c->desk);
-    free(c->spare);
-    free(c->order);
-    free(c->gradient);
+    sked_i_arena_free(&c->arena);
     free(c);
 }
 
@@ -86,12 +83,12 @@ static sked_status create(sked_sampler *model, const sked_i_sampler_learner_sett
     c->base.kind = &sked_i_sampler_learner_cpu;
     c->model = model;
     c->how = *how;
-    SKED_NEW(c->gradient, model->layout.total);
-    SKED_NEW0(c->desk, how->lessons);
-    SKED_NEW0(c->spare, how->lessons);
-    SKED_NEW(c->order, how->lessons);
+    SKED_OWN(&c->arena, c->gradient, model->layout.total);
+    SKED_OWN0(&c->arena, c->desk, how->lessons);
+    SKED_OWN0(&c->arena, c->spare, how->lessons);
+    SKED_OWN(&c->arena, c->order, how->lessons);
     for (int k = 0; k < how->lessons; k++)
-        SKED_NEW(c->desk[k].gradient, model->layout.total);
+        SKED_OWN(&c->arena, c->desk[k].gradient, model->layout.total);
     SKED_TRY(sked_i_team_create(how->threads, &c->team, err));
     *out = &c->base;
     c = NULL;

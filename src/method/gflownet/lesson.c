@@ -1,7 +1,7 @@
 #include "method/gflownet/lesson.h"
 
+#include "base/arena.h"
 #include "base/explog.h"
-#include "base/memory.h"
 
 #include <pthread.h>
 
@@ -63,6 +63,7 @@ typedef struct outcome {
 } outcome;
 
 struct sked_i_lesson_queue {
+    sked_i_arena arena;
     const sked_i_lesson_law *law;
     sked_i_lesson_plan plan;
     pthread_mutex_t lock;
@@ -132,10 +133,10 @@ sked_status sked_i_lesson_queue_create(const sked_i_lesson_law *law, const sked_
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->room, NULL);
     pthread_cond_init(&q->made, NULL);
-    SKED_NEW0(q->lesson, lessons);
-    SKED_NEW0(q->outcome, lessons);
-    SKED_NEW0(q->left, plan->ahead);
-    SKED_NEW0(q->thread, plan->threads);
+    SKED_OWN0(&q->arena, q->lesson, lessons);
+    SKED_OWN0(&q->arena, q->outcome, lessons);
+    SKED_OWN0(&q->arena, q->left, plan->ahead);
+    SKED_OWN0(&q->arena, q->thread, plan->threads);
     for (int k = 0; k < plan->ahead; k++)
         q->left[k] = plan->count;
     while (q->threads < plan->threads && pthread_create(&q->thread[q->threads], NULL, serve, q) == 0)
@@ -162,10 +163,7 @@ void sked_i_lesson_queue_destroy(sked_i_lesson_queue *q)
     pthread_cond_destroy(&q->room);
     pthread_cond_destroy(&q->made);
     pthread_mutex_destroy(&q->lock);
-    free(q->lesson);
-    free(q->outcome);
-    free(q->left);
-    free(q->thread);
+    sked_i_arena_free(&q->arena);
     free(q);
 }
 

@@ -4,10 +4,17 @@
 #include "backend/loss_kind.h"
 #include "engine/environment/instance.h"
 #include "engine/network/log_z.h"
+#include "method/gflownet/policy.h"
 
 static inline double sked_i_loss_log_reward(const sked_i_instance *x, double temperature, double makespan)
 {
     return (sked_i_instance_speedup(x, makespan) - x->devices) / temperature;
+}
+/* log R + log P_B - log P_F; at the optimum log Z for every trajectory. */
+static inline double sked_i_loss_zeta(const sked_i_instance *x, double temperature,
+                                      const sked_i_trajectory *t)
+{
+    return sked_i_loss_log_reward(x, temperature, t->makespan) + t->log_backward - t->log_forward;
 }
 /* PPO: from log R of the trajectories of a batch to what the ratio of a step of each counts in the loss
  * (batch.h), -A(s) by the number of all steps; in place. */

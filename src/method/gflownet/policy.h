@@ -32,6 +32,8 @@ typedef struct RN(gradient) {
 /* A gradient on its way back to the parameters: the first member of each kind's own structure. */
 typedef struct RN(back) {
     const RN(policy) * policy;
+    RN(gradient) * gradient;
+    real *dparameter;
 } RN(back);
 
 typedef enum sked_i_walk_kind {
@@ -136,17 +138,21 @@ void RN(walker_destroy)(RN(walker) * w);
 SKED_MUST_CHECK sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
                                      RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err);
 
-/* An index drawn with probability count * exp(logp), and the likeliest one. */
-int32_t RN(choice_draw)(int32_t n, const real *logp, const int32_t *count, sked_i_rng *rng);
-int32_t RN(choice_likeliest)(int32_t n, const real *logp);
-/* The slope of log P_F of a step whose action has this logp: `slope` itself, or for PPO as walk says. */
-real RN(step_slope)(sked_i_trajectory *t, int32_t step, real slope, real logp);
-/*
- * PPO: dlogit += the slope of -entropy * H, where the labels of one choice count together: devices that
- * nothing tells apart are one place to go to.
- */
-void RN(step_entropy)(sked_i_trajectory *t, int32_t n, const real *logp, const int32_t *count, real *dlogit);
+/* The choice of a step: entries with their labels and logarithms of probabilities. */
+typedef struct RN(choice) {
+    int32_t n;
+    int32_t *count;                      /* [n] labels of an entry; 0: it cannot be chosen */
+    real *logit, *logp, *dlogp, *dlogit; /* [n] */
+} RN(choice);
+/* Where the kind asks the policy: an entry drawn with probability count * exp(logp), or the likeliest. */
+int32_t RN(choose)(const RN(choice) * c, sked_i_walk_kind kind, sked_i_rng *rng);
+/* Adds log P_F of the entry to the trajectory. BUG: it is none (-1), a replayed step is not legal. */
+SKED_MUST_CHECK sked_status RN(note_choice)(const RN(choice) * c, sked_i_walk_kind kind, int32_t step,
+                                            int32_t chosen, sked_i_trajectory *t, sked_error *err);
+/* dlogit: slope * d logp[chosen], or for PPO what walk says. */
+void RN(choice_grad)(const RN(choice) * c, const RN(kernels) * k, sked_i_trajectory *t, int32_t step,
+                     int32_t chosen, real slope);
+/* BUG: there are no probabilities at the step of a walk of n. */
+SKED_MUST_CHECK sked_status RN(no_probability)(int32_t step, int32_t n, sked_error *err);
 
-/* log R + log P_B - log P_F; at the optimum log Z for every trajectory. */
-double sked_i_trajectory_zeta(const sked_i_instance *x, double temperature, const sked_i_trajectory *t);
 #endif
