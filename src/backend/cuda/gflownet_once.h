@@ -8,7 +8,7 @@
  *   gflownet_encoder.cu  the encoder and the rows the walks read, and the way back to the parameters
  *   gflownet_walk*       trajectories, one thread block each, with the gradient of log P_F - log P_B of each
  *   gflownet_learn.cu    losses, sums over trajectories
- *   gflownet_device.cu   memory and order of launches
+ *   gflownet_policy.cu   memory and order of launches
  *   gflownet_model.cu    parameters, cutting, Adam: as for stepwise
  */
 #ifndef SKED_BACKEND_CUDA_GFLOWNET_ONCE_H
@@ -253,7 +253,7 @@ struct once_layer {
     float *dout, *dfilmed, *dnorm2, *dmiddle, *dqkv, *dnorm1;
 };
 struct once_encoder {
-    float *feature; /* [rows, STATIC] */
+    const float *feature; /* [rows, STATIC] */
     once_layer layer[SKED_I_MAX_LAYERS];
     float *last, *stat, *out; /* [rows, dim], [rows, 2], [rows, dim] */
     /* Gradients. */

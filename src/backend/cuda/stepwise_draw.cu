@@ -249,9 +249,7 @@ __device__ static void look_back(const step_work &w, int k, int step)
 #pragma unroll 1
         for (int i = lane; i < p.ops; i += SKED_STEP_WARP)
             removable += (w.state[i] & STEP_IS_REMOVABLE) != 0;
-        for (int by = 16; by > 0; by /= 2)
-            removable += __shfl_xor_sync(sked_step_all, removable, by);
-        logp = -log((double)removable);
+        logp = -log((double)sked_i_warp_sum(removable));
     }
     if (lane == 0)
         p.log_backward[k] += logp;
@@ -422,10 +420,7 @@ static draw_function draw_of(step_drawing how)
 void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
                       const step_walk *walk, cudaStream_t stream)
 {
-    const step_load l = *load;
-    const step_walk steps = *walk;
-    const draw_function draw = draw_of(how);
-    SKED_LAUNCH(draw, blocks, threads, shared, stream, l, steps);
+    SKED_LAUNCH(draw_of(how), blocks, threads, shared, stream, *load, *walk);
 }
 
 cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared)

@@ -234,19 +234,6 @@ __device__ static inline int step_device_feature(const step_work &w, int i)
 
 /* ------------------------------------------------------------------ probabilities */
 
-__device__ static inline float step_warp_sum(float x)
-{
-    for (int by = 16; by > 0; by /= 2)
-        x += __shfl_xor_sync(sked_step_all, x, by);
-    return x;
-}
-__device__ static inline double step_warp_sum(double x)
-{
-    for (int by = 16; by > 0; by /= 2)
-        x += __shfl_xor_sync(sked_step_all, x, by);
-    return x;
-}
-
 /* log of the sum of exp(x(i)), i < n, by one warp; NAN where there is no number. */
 template <class F> __device__ static double step_log_sum(int n, F x)
 {
@@ -264,7 +251,7 @@ template <class F> __device__ static double step_log_sum(int n, F x)
 #pragma unroll 1
     for (int i = lane; i < n; i += SKED_STEP_WARP)
         sum += exp(x(i) - top);
-    return top + log(step_warp_sum(sum));
+    return top + log(sked_i_warp_sum(sum));
 }
 
 /* ------------------------------------------------------------------ the rule of list scheduling */

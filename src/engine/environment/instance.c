@@ -334,21 +334,6 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_instance_create(const sked_problem *p, const sked_i_limit *limit, sked_i_instance **out,
-                                   sked_error *err)
-{
-    sked_i_platform platform = {0};
-    sked_i_costs c = {0};
-    sked_status st = sked_i_costs_make(p, &c, err);
-    if (st == SKED_OK)
-        st = sked_i_platform_make(p, &c, &platform, err);
-    sked_i_costs_free(&c);
-    if (st == SKED_OK)
-        st = sked_i_instance_on(p->graph, &platform, limit, out, err);
-    sked_i_platform_clear(&platform);
-    return st;
-}
-
 void sked_i_instance_destroy(sked_i_instance *x)
 {
     if (x == NULL)

@@ -42,13 +42,11 @@ typedef struct sked_i_instance {
 } sked_i_instance;
 
 /*
- * UNSUPPORTED above SKED_I_GFLOWNET_OPS ops or SKED_I_GFLOWNET_PAIRS choices, and as sked_i_platform_make
- * says. The graph must outlive the instance, and so must the limit, which everything that works with the
- * instance hears; it may be NULL. STOPPED where it is reached. O(n * n + edges * devices).
+ * The instance takes the platform over in any case. UNSUPPORTED above SKED_I_GFLOWNET_OPS ops or
+ * SKED_I_GFLOWNET_PAIRS choices. The graph must outlive the instance, and so must the limit, which everything
+ * that works with the instance obeys; it may be NULL. STOPPED where it is reached. O(n * n + edges *
+ * devices).
  */
-SKED_MUST_CHECK sked_status sked_i_instance_create(const sked_problem *p, const sked_i_limit *limit,
-                                                   sked_i_instance **out, sked_error *err);
-/* The same on a platform of one's own, which the instance takes over in any case. */
 SKED_MUST_CHECK sked_status sked_i_instance_on(const sked_graph *g, sked_i_platform *platform,
                                                const sked_i_limit *limit, sked_i_instance **out,
                                                sked_error *err);

@@ -150,16 +150,6 @@ void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gra
                m->moment2 + first);
 }
 
-void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
-{
-    const double norm = sked_i_gradient_norm(m->layout.total, gradient);
-    if (!isfinite(norm))
-        return;
-    const sked_i_adam a = sked_i_sampler_adam(m);
-    sked_i_sampler_step(m, &a, gradient, norm > clip ? clip / norm : 1, 0, m->layout.total);
-    sked_i_sampler_advance(m);
-}
-
 sked_status sked_i_sampler_open_log_z(sked_sampler *m, sked_error *err)
 {
     if (m->log_z != NULL)

@@ -487,28 +487,3 @@ void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count)
         for (int64_t i = first; i < end && i < last; i++)
             b->gradient[0].block[i] += b->gradient[k].block[i];
 }
-
-sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    RN(batch_again)(b);
-    SKED_TRY(run_pass(b, err));
-    RN(batch_gather)(b, 0, 1);
-    st = RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err);
-cleanup:
-    return st;
-}
-
-sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first, real *dparameter,
-                            sked_error *err)
-{
-    sked_status st = SKED_OK;
-    RN(batch_draw)(b, listed, seed, first);
-    SKED_TRY(run_pass(b, err));
-    if (RN(batch_second)(b))
-        SKED_TRY(run_pass(b, err));
-    RN(batch_gather)(b, 0, 1);
-    SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));
-cleanup:
-    return st;
-}

@@ -16,9 +16,6 @@ static inline double sked_i_loss_zeta(const sked_i_instance *x, double temperatu
 {
     return sked_i_loss_log_reward(x, temperature, t->makespan) + t->log_backward - t->log_forward;
 }
-/* PPO: from log R of the trajectories of a batch to what the ratio of a step of each counts in the loss
- * (batch.h), -A(s) by the number of all steps; in place. */
-void sked_i_advantages(int32_t count, int32_t steps, double *reward);
 /* tb: what the head of log Z is told of a lesson. */
 void sked_i_loss_look_log_z(const sked_i_instance *x, double temperature, sked_i_log_z_input *out);
 #endif

@@ -38,17 +38,6 @@ void RN(policy_prepare)(RN(policy) * p, const real *parameter, double temperatur
         p->kind->prepare(p, stage, 0, 1);
 }
 
-sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter, sked_error *err)
-{
-    RN(back) *b = NULL;
-    const sked_status st = p->kind->back_begin(p, g, dparameter, &b, err);
-    if (st != SKED_OK)
-        return st;
-    for (int stage = 0; p->kind->back_pieces(b, stage, 1) > 0; stage++)
-        p->kind->back_run(b, stage, 0, 1);
-    return p->kind->back_end(b, err);
-}
-
 sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_error *err)
 {
     out->size = p->kind->gradient_size(p);

@@ -79,7 +79,7 @@ typedef struct RN(walker) {
 
 struct RN(policy_kind) {
     /*
-     * Gradients are taken while trajectories are drawn (batch_learn), not in a second walk. Not for
+     * Gradients are taken while trajectories are drawn (batch.h), not in a second walk. Not for
      * encode-once, whose second walk is cheap.
      */
     bool single_pass;
@@ -93,8 +93,10 @@ struct RN(policy_kind) {
     int (*prepare_pieces)(const RN(policy) * p, int stage, int threads);
     void (*prepare)(RN(policy) * p, int stage, int piece, int pieces);
     int64_t (*gradient_size)(const RN(policy) * p);
-    /* So does the way back of a gradient, whose numbers are not looked at before the first stage. back_end
-     * says how it went and frees. */
+    /*
+     * So does the way back of a gradient to the parameters (+=); it changes the gradient, whose numbers are
+     * not looked at before the first stage. back_end says how it went (STOPPED at the limit) and frees.
+     */
     sked_status (*back_begin)(const RN(policy) * p, RN(gradient) * g, real *dparameter, RN(back) * *out,
                               sked_error *err);
     int (*back_pieces)(const RN(back) * b, int stage, int threads);
@@ -114,9 +116,6 @@ SKED_MUST_CHECK sked_status RN(policy_create)(const sked_i_instance *x, const sk
 void RN(policy_destroy)(RN(policy) * p);
 /* For these parameters (which must stay) and this temperature. Not complete where the limit is reached. */
 void RN(policy_prepare)(RN(policy) * p, const real *parameter, double temperature);
-/* Carries g, which it changes, to the parameters (+=). STOPPED where the limit is reached. */
-SKED_MUST_CHECK sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter,
-                                            sked_error *err);
 /* The same in pieces, for callers with threads of their own: begin, then the stages of the kind. */
 void RN(policy_begin)(RN(policy) * p, const real *parameter, double temperature);
 /* Its numbers are not set. */

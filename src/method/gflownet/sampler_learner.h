@@ -97,7 +97,7 @@ struct sked_i_sampler_learner_kind {
     sked_status (*finish)(sked_i_sampler_learner *l, sked_i_mark *marks, sked_error *err);
     /* gradient[layout.total] += share * gradient of each lesson, in order. */
     sked_status (*add)(sked_i_sampler_learner *l, float *gradient, sked_error *err);
-    /* One Adam step as in sked_i_sampler_update without a cut, with this gradient[layout.total], or with the
+    /* One Adam step (sked_i_sampler_step) with this gradient[layout.total], or with the
      * sum over the lessons of the last start where it is NULL. May return before it is done. */
     sked_status (*update)(sked_i_sampler_learner *l, const float *gradient, sked_error *err);
     /* Parameters, moments and steps into the model. */
