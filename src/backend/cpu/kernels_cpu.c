@@ -12,6 +12,7 @@
 #include "base/explog.h"
 #include "base/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -125,6 +126,7 @@ INLINE void strip(int vecs, int64_t n, int64_t p, int64_t q, int64_t step, const
 CLONES static void linear(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b,
                           real *y)
 {
+    assert(q % LANES == 0);
     int64_t j = 0;
     for (; n == 1 && j + 8 * LANES <= q; j += 8 * LANES)
         tile(1, 8, p, q, q, x, w + j, b ? b + j : NULL, false, y + j);
@@ -137,6 +139,7 @@ CLONES static void linear(int32_t n, int32_t p, int32_t q, const real *x, const 
 /* Panels of 16 columns one after the other, the last of 8 where q is an odd multiple of that. */
 static void pack(int32_t p, int32_t q, const real *w, real *packed)
 {
+    assert(q % LANES == 0);
     for (int64_t j = 0; j < q; j += PANEL) {
         const int64_t width = q - j < PANEL ? q - j : PANEL;
         for (int64_t k = 0; k < p; k++)
@@ -147,6 +150,7 @@ static void pack(int32_t p, int32_t q, const real *w, real *packed)
 CLONES static void linear_packed(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b,
                                  real *y)
 {
+    assert(q % LANES == 0);
     int64_t j = 0;
     for (; j + PANEL <= q; j += PANEL)
         strip(2, n, p, q, PANEL, x, w + j * p, b ? b + j : NULL, b == NULL, y + j);
@@ -234,6 +238,7 @@ INLINE void dot_rows(int64_t p, int64_t q, const real *dy, const real *w, real *
 CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                                real *dx, real *dw, real *db)
 {
+    assert(q % LANES == 0 && (x != NULL || dw == NULL) && (w != NULL || dx == NULL));
     for (int64_t i = 0; i < n && dx != NULL; i++)
         dot_rows(p, q, dy + i * q, w, dx + i * p);
     if (n < 4 && dw != NULL)
@@ -247,6 +252,7 @@ CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, c
 CLONES static void weight_grad(int32_t n, int32_t p, int32_t q, int32_t first, int32_t end, const real *x,
                                const real *dy, real *dw, real *db)
 {
+    assert(first % LANES == 0 && end % LANES == 0 && first <= end && end <= q);
     outer_columns(n, p, q, first, end, x, dy, dw);
     for (int64_t i = 0; i < n; i++)
         add_scaled(end - first, 1, dy + i * q + first, db + first);
@@ -256,6 +262,7 @@ CLONES static void weight_grad(int32_t n, int32_t p, int32_t q, int32_t first, i
 
 CLONES static void unit(int32_t n, int32_t p, const real *x, real *y, real *rstd)
 {
+    assert(p % LANES == 0);
     for (int64_t i = 0; i < n; i++) {
         const real *row = x + i * p;
         vec sum = {0}, square = {0};
@@ -607,6 +614,7 @@ static bool is_wide(int32_t width)
 CLONES static void score(const RN(pairs) * s, real *logit)
 {
     const int32_t width = s->width, devices = s->devices;
+    assert(width % LANES == 0);
     for (int64_t i = 0; i < s->ops; i++) {
         const real *op = s->op_part + (int64_t)s->row[i] * width;
         for (int32_t d = 0; d < devices; d++) {
@@ -670,6 +678,7 @@ SCORE_GRAD(WIDE, score_grad_wide, vec2, mask2)
 static void score_grad(const RN(pairs) * s, const real *dlogit, real *dop, real *ddevice, real *dweight,
                        real *dout)
 {
+    assert(s->width % LANES == 0 && s->ops > 0 && s->devices > 0);
 #ifdef WIDE
     if (is_wide(s->width)) {
         score_grad_wide(s, dlogit, dop, ddevice, dweight, dout);

@@ -134,6 +134,19 @@ cleanup:
     return st;
 }
 
+sked_status sked_i_gpu_check_walks(int32_t count, const int32_t *status, int32_t n, sked_error *err)
+{
+    int32_t k = 0;
+    while (k < count && (status[k] & 255) == GPU_WALK_OK)
+        k++;
+    if (k == count)
+        return SKED_OK;
+    const int step = status[k] >> 8;
+    if ((status[k] & 255) == GPU_WALK_NOT_LEGAL)
+        return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", step);
+    return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d", step, (int)n);
+}
+
 /* ------------------------------------------------------------------ the tables */
 
 sked_status sked_i_gpu_put(sked_i_gpu_model *m, const float *parameter, const float *moment1,

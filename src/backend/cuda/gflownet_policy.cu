@@ -1,6 +1,7 @@
 /* The encode-once policy on a GPU: memory, copies and the order of launches. */
 #include "backend/cuda/gflownet_once.h"
 
+#include <assert.h>
 #include <math.h>
 #include <new>
 #include <stdio.h>
@@ -249,7 +250,7 @@ static void place_layer(sked_i_cuda_arena *a, const sked_i_gpu_shape *s, int64_t
     l->dqkv = sked_i_cut<float>(a, rows * 3 * inner);
 }
 
-/* Without gradients all layers work in the same memory, but for the row that goes on. */
+/* Without gradients all layers work in the same memory, but for the rows that they pass on. */
 static void place_encoder(once_device *d, sked_i_cuda_arena *a)
 {
     const sked_i_gpu_shape *s = &d->shape;
@@ -388,6 +389,7 @@ static sked_status make_room(once_device *d, int32_t count, sked_error *err)
 /* Takes what the caller gives. */
 static sked_status take(once_device *d, int32_t count, sked_i_gpu_walks *w, sked_error *err)
 {
+    assert(count > 0);
     const sked_status st = make_room(d, count, err);
     for (int32_t b = 0; st == SKED_OK && b < count; b++) {
         d->given[b] = once_walks();
@@ -514,20 +516,6 @@ cleanup:
     return st;
 }
 
-static sked_status check_walk(int32_t status, int32_t n, sked_error *err)
-{
-    const int step = status >> 8;
-    switch (status & 255) {
-    case WALK_OK:
-        return SKED_OK;
-    case WALK_NO_PROBABILITY:
-        return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d", step,
-                           (int)n);
-    default:
-        return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", step);
-    }
-}
-
 /* Trajectories and their numbers, as far as their pointers are not NULL; op: devices follow. */
 static void hand_out(const sked_i_gpu_walks *to, size_t count, size_t cells, const int32_t *op,
                      const double *log_forward, const double *log_backward, const double *makespan)
@@ -565,8 +553,7 @@ static sked_status bring(once_device *d, bool learnt, sked_error *err)
         const once_lesson *l = &d->lesson[b];
         const size_t count = (size_t)l->count, cells = count * (size_t)l->n;
         const int32_t *op = r.steps + (l->op - d->out.steps);
-        for (int32_t k = 0; k < l->count; k++)
-            SKED_TRY(check_walk(r.status[l->first_walk + k], l->n, err));
+        SKED_TRY(sked_i_gpu_check_walks(l->count, r.status + l->first_walk, l->n, err));
         hand_out(w, count, cells, op, r.log_forward + l->first_walk, r.log_backward + l->first_walk,
                  r.makespan + l->first_walk);
         if (learnt) {

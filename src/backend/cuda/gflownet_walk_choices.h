@@ -72,7 +72,7 @@ __device__ static void list_columns(const walk &w, bool all)
     }
 }
 
-/* What is told of all ready ops: earliest data, longest tail, latest end of a path. */
+/* Over all ready ops: earliest data, longest tail, latest end of a path. */
 struct ready_sums {
     double first, top, critical;
 };

@@ -346,7 +346,7 @@ template <bool grad> __device__ static choice decide(const walk &w)
     __syncwarp();
     if (isnan(c.sum) || c.pair < 0) {
         if (lane_id() == 0)
-            h->status = isnan(c.sum) ? WALK_NO_PROBABILITY : WALK_NOT_LEGAL;
+            h->status = isnan(c.sum) ? GPU_WALK_NO_PROBABILITY : GPU_WALK_NOT_LEGAL;
         return c;
     }
     if (c.drawn)

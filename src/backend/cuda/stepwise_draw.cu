@@ -224,10 +224,10 @@ __device__ static int choose(const step_work &w, int k, int step, const pair_sco
 
 /* ------------------------------------------------------------------ walks */
 
-__device__ static void fail_at(const step_problem &p, int k, int step, int kind)
+__device__ static void fail_at(const step_problem &p, int k, int step, gpu_walk_status status)
 {
     if (threadIdx.x % SKED_STEP_WARP == 0)
-        p.trouble[k] = 1 + 2 * step + kind;
+        p.trouble[k] = status | step << 8;
 }
 
 /* log P_B of the step before. */
@@ -240,7 +240,7 @@ __device__ static void look_back(const step_work &w, int k, int step)
         const int op = p.op[(int64_t)k * p.ops + step - 1], *row = w.pick + w.count[0];
         const double lse = step_log_sum(w.count[1], [&](int i) { return (double)step_removal(w, i); });
         if (!(lse < CUDART_INF))
-            fail_at(p, k, step, STEP_NO_NUMBER);
+            fail_at(p, k, step, GPU_WALK_NO_PROBABILITY);
 #pragma unroll 1
         for (int i = 0; i < w.count[1]; i++)
             logp = row[i] == op ? (float)(step_removal(w, i) - lse) : logp;
@@ -275,12 +275,12 @@ __device__ static void go_forward(const step_work &w, int k, int step)
         apply_rule(w, k, step);
     s.lse = step_log_sum(s.count, [&](int i) { return s.score(i); });
     if (!(s.lse < CUDART_INF)) {
-        fail_at(p, k, step, STEP_NO_NUMBER);
+        fail_at(p, k, step, GPU_WALK_NO_PROBABILITY);
         return;
     }
     const int pair = choose(w, k, step, s);
     if (pair < 0) {
-        fail_at(p, k, step, STEP_NOT_LEGAL);
+        fail_at(p, k, step, GPU_WALK_NOT_LEGAL);
         return;
     }
     if (threadIdx.x == 0) {

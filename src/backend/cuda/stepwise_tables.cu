@@ -1,12 +1,14 @@
 /* The tables of a stepwise model: matrices, what is folded into them, pieces of their gradients. */
 #include "backend/cuda/stepwise_host.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Matrix k, and how it comes from the parameters. */
 static void place_matrix(step_device *d, int k, int rows, int columns, const step_fold &fold)
 {
     const int64_t size = (int64_t)rows * columns, gradient = d->gradient_size;
+    assert(k < d->net.n_matrices && rows % STEP_TILE == 0);
     d->matrix[k] = {
         rows, columns, (int)d->folded_size, (int)gradient, (int)(gradient + size), (int)d->tile_count};
     d->fold[k] = fold;

@@ -5,6 +5,8 @@
 #include "engine/environment/choices.h"
 #include "graph/relations.h"
 
+#include <assert.h>
+
 static sked_status fill_masks(sked_i_instance *x, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -91,7 +93,7 @@ static void fill_paces(sked_i_instance *x)
 
 /* ------------------------------------------------------------------ levels and features */
 
-/* What is told of links: one mean transfer of an edge, as levels and features see it. */
+/* The mean transfer of an edge, as levels and features see it. */
 typedef struct link_mean {
     double latency, per_byte, share; /* share: of pairs of devices that differ */
 } link_mean;
@@ -312,6 +314,7 @@ sked_status sked_i_instance_on(const sked_graph *g, sked_i_platform *platform, c
     sked_status st = SKED_OK;
     double *level = NULL;
     sked_i_instance *x = NULL;
+    assert(platform->n == g->n_ops && platform->devices >= platform->kinds && platform->kinds >= 1);
     SKED_NEW0(x, 1);
     x->platform = *platform;
     *platform = (sked_i_platform){0};
@@ -348,11 +351,13 @@ void sked_i_instance_destroy(sked_i_instance *x)
 /* U = work / makespan falls by work for every unit of time where the makespan is 1. */
 double sked_i_instance_kappa(const sked_i_instance *x, double temperature)
 {
+    assert(temperature > 0);
     return x->work * x->unit / temperature;
 }
 
 double sked_i_instance_temperature(const sked_i_instance *x, double kappa)
 {
+    assert(kappa > 0);
     const double t = x->work * x->unit / kappa;
     return t > 1e-9 ? t : 1e-9; /* ops without duration */
 }

@@ -36,7 +36,7 @@ typedef struct sked_i_instance {
     double *share;            /* [edges] of the mean transfer time of all in-edges of its `to` */
     int32_t *waits;           /* [n] in-edges of distance 0 */
     double *feature;          /* [n, SKED_I_STATIC_FEATURES] */
-    double machine[SKED_I_HEAT_FEATURES - 2]; /* what the network is told of the devices and links */
+    double machine[SKED_I_HEAT_FEATURES - 2]; /* what the network sees of the devices and links */
     sked_i_masks masks;
     const sked_i_limit *limit; /* NULL: none */
 } sked_i_instance;
@@ -61,8 +61,8 @@ SKED_MUST_CHECK sked_status sked_i_instance_check_stepwise(const sked_i_instance
  */
 double sked_i_instance_kappa(const sked_i_instance *x, double temperature);
 double sked_i_instance_temperature(const sked_i_instance *x, double kappa);
-/* By which all logits are larger: a cold reward tells choices apart more sharply; the square root of kappa
- * leaves room for what later steps mend. */
+/* By which all logits are larger: a cold reward distinguishes choices more sharply; the square root of
+ * kappa leaves room for what later steps mend. */
 double sked_i_instance_sharpness(const sked_i_instance *x, double temperature);
 /* Inputs of the network beside the graph: temperature, kappa, machine. */
 void sked_i_instance_heat(const sked_i_instance *x, double temperature, double *out);

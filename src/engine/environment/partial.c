@@ -2,6 +2,7 @@
 
 #include "base/explog.h"
 
+#include <assert.h>
 #include <string.h>
 
 sked_status sked_i_partial_init(sked_i_partial *p, const sked_i_instance *x, sked_error *err)
@@ -59,6 +60,7 @@ void sked_i_partial_reset(sked_i_partial *p)
 
 int32_t sked_i_partial_pop(sked_i_partial *p, int32_t index)
 {
+    assert(index >= 0 && index < p->n_ready);
     const int32_t op = p->ready[index];
     memmove(p->ready + index, p->ready + index + 1, (size_t)(p->n_ready - index - 1) * sizeof *p->ready);
     p->n_ready--;
@@ -89,6 +91,7 @@ static void spread(sked_i_partial *p, int64_t e, int32_t from, double there)
 void sked_i_partial_arrive(sked_i_partial *p, int64_t e, int32_t d, double start)
 {
     const int32_t to = p->instance->graph->edge_to[e];
+    assert(p->instance->graph->edge_distance[e] == 0 && p->waits[to] > 0 && p->device_of[to] < 0);
     const double there = start + sked_i_instance_lag(p->instance, e, d);
     p->ready_time[to] = sked_i_later(p->ready_time[to], there);
     if (p->arrive != NULL)
@@ -99,6 +102,8 @@ void sked_i_partial_arrive(sked_i_partial *p, int64_t e, int32_t d, double start
 
 void sked_i_partial_place(sked_i_partial *p, int32_t op, int32_t d, double start)
 {
+    assert(d >= 0 && d < p->instance->columns && p->device_of[op] < 0);
+    assert(p->waits[op] == 0 && start >= p->free_at[d]);
     if (p->last[d] < 0) {
         p->used[p->n_used++] = d;
         p->opened[p->instance->kind_of[d]]++;

@@ -2,6 +2,7 @@
 
 #include "problem/kinds.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Every step looks at one empty device of each kind. */
@@ -105,6 +106,7 @@ void sked_i_platform_mean_link(const sked_i_platform *p, double *latency, double
 
 int32_t sked_i_platform_columns(const sked_i_platform *p, int32_t kind)
 {
+    assert(kind >= 0 && kind < p->kinds && p->size[kind] > 0);
     enum { at_least = 256 }; /* the most devices of a stepwise model, which opens them in any order */
     const int32_t most = p->n > at_least ? p->n : at_least;
     return p->size[kind] < most ? p->size[kind] : most;

@@ -2,6 +2,7 @@
 
 #include "engine/network/pieces.h"
 
+#include <assert.h>
 #include <string.h>
 
 static int64_t lay_out(RN(encoder) * e, real *block)
@@ -68,6 +69,7 @@ void RN(encoder_destroy)(RN(encoder) * e)
 
 int32_t RN(encoder_row)(const RN(encoder) * e, int piece, int pieces)
 {
+    assert(piece >= 0 && piece <= pieces && pieces > 0);
     return (int32_t)((int64_t)e->n * piece / pieces);
 }
 
@@ -169,6 +171,7 @@ void RN(encoder_rows)(RN(encoder) * e, const real *parameter, const double *heat
     const sked_i_layout *at = e->layout;
     const int layers = at->sizes.layers;
     const real *w = parameter;
+    assert(stage >= 0 && stage <= layers && first >= 0 && first <= end && end <= e->n);
     if (sked_i_limit_heard(e->limit))
         return;
     if (stage == 0 && first == 0)
@@ -374,7 +377,7 @@ static void outer_weights(const RN(encoder_back) * b)
 
 /*
  * Stages: rows, attention of the last layer, rows, attention of the one before, ..., rows, rest. A matrix of
- * weights goes with the first stage that has time for it: beside the attention of layer i those below it in
+ * weights is taken in the first stage that has time for it: beside the attention of layer i those below it in
  * the layer, and those of layer i + 1 that had to wait for attention; beside the last rows queries, keys and
  * values of layer 0.
  */

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
+#include <assert.h>
+
 sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -99,6 +101,7 @@ double sked_i_sampler_rate(const sked_sampler *m)
 
 void sked_i_sampler_advance(sked_sampler *m)
 {
+    assert(m->epoch >= 0 && m->epoch < m->epochs);
     m->epoch = m->epoch + 1 < m->epochs ? m->epoch + 1 : 0;
     m->steps += m->epoch == 0;
 }
@@ -146,6 +149,7 @@ SKED_I_CLONES static void adam_steps(int64_t n, const sked_i_adam *a, const floa
 void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
                          int64_t first, int64_t end)
 {
+    assert(first >= 0 && first <= end && end <= m->layout.total);
     adam_steps(end - first, a, gradient + first, cut, m->parameter + first, m->moment1 + first,
                m->moment2 + first);
 }
@@ -164,6 +168,7 @@ sked_status sked_i_sampler_open_log_z(sked_sampler *m, sked_error *err)
 void sked_i_sampler_step_log_z(sked_sampler *m, const sked_i_adam *a, const double *gradient)
 {
     sked_i_log_z *z = m->log_z;
+    assert(z != NULL);
     for (int i = 0; i < SKED_I_LOG_Z_TOTAL; i++)
         adam_step(a, gradient[i], &z->parameter[i], &z->moment1[i], &z->moment2[i]);
 }

@@ -1,6 +1,7 @@
 /* Runs of the stepwise network on one partial schedule after another. */
 #include "engine/network/stepper.h"
 
+#include <assert.h>
 #include <string.h>
 
 static int64_t lay_out(RN(step_run) * r, real *block)
@@ -153,11 +154,13 @@ static void multiply_grad(const RN(step_run) * r, int32_t rows, const real *x, c
 
 static int32_t picked_rows(const RN(step_run) * r)
 {
+    assert(r->n_forward >= 0 && r->n_back >= 0 && r->n_forward + r->n_back <= r->n);
     return r->n_forward + r->n_back;
 }
 
 void RN(step_run_change)(RN(step_run) * r, int32_t count, const int32_t *op)
 {
+    assert(count >= 0 && count <= r->n);
     const RN(step_weights) *w = &r->net->weights;
     const RN(step_kept) *k = &r->kept[0];
     const int32_t inputs = w->input.rows, dim = w->input.columns, inner = w->layer[0].query.columns;
@@ -329,6 +332,7 @@ static void attention_grad(RN(step_run) * r, int i, const sight *s, const RN(ste
 
 void RN(step_run_backward)(RN(step_run) * r, real *gradient)
 {
+    assert(r->dx != NULL); /* RN(step_run_want_grad) */
     const RN(step_weights) g = RN(stepper_gradient_pieces)(r->net, gradient);
     heads_grad(r, &g);
     for (int i = r->net->layout->sizes.layers - 1; i >= 0; i--) {

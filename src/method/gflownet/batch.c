@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
 {
     sked_status st = SKED_OK;
     RN(batch) *b = NULL;
+    assert(size >= 1 && threads >= 1);
     const int64_t n = p->instance->n;
     SKED_NEW0(b, 1);
     b->policy = p;
@@ -55,6 +57,7 @@ cleanup:
 
 static int32_t first_of(const RN(batch) * b, int32_t part)
 {
+    assert(part >= 0 && part <= b->parts);
     const int32_t from = b->longs * b->share;
     if (part <= b->longs)
         return part * b->share;
@@ -128,6 +131,7 @@ static void collect(RN(batch) * b, int32_t part, int32_t k)
 {
     RN(gradient) *g = &b->gradient[part];
     real *plain = b->plain[part].block, *weighed = b->weighed[part].block;
+    assert(b->pass.taken[part] && b->plain[part].size == g->size && b->weighed[part].size == g->size);
     const real weight = (real)(zeta_of(b, k) - zeta_of(b, first_of(b, part)));
     for (int64_t i = 0; i < g->size; i++) {
         plain[i] += g->block[i];
@@ -217,7 +221,7 @@ cleanup:
     p->failed[own] = k;
 }
 
-/* The part with the most to do, of all or of those that nobody is at; -1: there is none. */
+/* The part with the most to do, of all or of those that no thread has taken; -1: there is none. */
 static int32_t most_left(const RN(batch) * b, bool free)
 {
     int32_t best = -1, most = 0;
@@ -240,7 +244,7 @@ static void release(bool *taken)
     __atomic_store_n(taken, false, __ATOMIC_RELEASE);
 }
 
-/* A walker that was nobody's: there is one for each thread. */
+/* A free walker: there is one for each thread. */
 static int32_t claim_walker(RN(batch) * b, int thread)
 {
     int32_t own = thread % b->threads;
@@ -437,6 +441,7 @@ static void fill_advantages(RN(batch) * b)
 
 static void begin_grad(RN(batch) * b)
 {
+    assert(b->gradients); /* there is room for slopes */
     if (b->loss.kind == SKED_I_LOSS_PPO)
         fill_advantages(b);
     for (int32_t k = 0; k < b->size && b->loss.kind != SKED_I_LOSS_PPO; k++)
@@ -479,6 +484,7 @@ void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count)
     enum { line = 16 }; /* numbers: no cache line is written by two threads */
     const int64_t lines = (b->gradient[0].size + line - 1) / line, last = b->gradient[0].size;
     const int64_t first = lines * piece / count * line, end = lines * (piece + 1) / count * line;
+    assert(piece >= 0 && piece < count && b->gradient[0].block != NULL);
     if (b->pass.single) {
         gather_weighed(b, first, end < last ? end : last);
         return;

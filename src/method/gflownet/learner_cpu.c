@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "method/gflownet/batch.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* What becomes of a lesson, one after the other. PREPARE and BACK have stages of the policy's own. */
@@ -135,6 +136,7 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
     c->count = count;
+    assert(count >= 1 && count <= c->how.lessons);
     c->n_next = 0;
     change_desks(c);
     for (int k = 0; k < count; k++) {
@@ -229,6 +231,7 @@ static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *
 {
     enum { line = 16 };
     const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
+    assert(thread >= 0 && thread < c->how.threads);
     *first = lines * thread / c->how.threads * line;
     *end = lines * (thread + 1) / c->how.threads * line;
     *end = *end < total ? *end : total;
@@ -431,6 +434,7 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
 static float weight_of(const cpu_learner *c, int lesson)
 {
     const double norm = c->desk[lesson].mark.norm, clip = c->how.clip;
+    assert(lesson < c->count && c->desk[lesson].phase == DONE && isfinite(norm));
     return (float)((norm > clip ? clip / norm : 1) / c->how.graphs);
 }
 

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/explog.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 /* Of all lessons in the order they are given. */
@@ -32,6 +33,7 @@ sked_status sked_i_lesson_make(const sked_i_lesson_law *law, int64_t update, int
 {
     sked_status st = SKED_OK;
     sked_i_rng rng;
+    assert(update >= 0 && index >= 0 && index < SKED_I_LESSONS);
     sked_i_platform platform = {0};
     const uint64_t number = number_of(update, index);
     *out = (sked_i_lesson){.update = update, .index = index, .seed = law->seed, .first = (number + 1) << 20};
@@ -172,6 +174,7 @@ sked_status sked_i_lesson_queue_at(sked_i_lesson_queue *q, int64_t update, const
 {
     const int slot = slot_of(q, update);
     pthread_mutex_lock(&q->lock);
+    assert(update >= q->oldest && update < q->oldest + q->plan.ahead);
     while (q->left[slot] > 0) /* what is not begun yet need not wait for a thread of the queue */
         if (q->next < (update + 1 - q->plan.update) * q->plan.count)
             make_next(q);
@@ -209,6 +212,7 @@ void sked_i_lesson_queue_release(sked_i_lesson_queue *q)
 {
     const int slot = slot_of(q, q->oldest);
     pthread_mutex_lock(&q->lock);
+    assert(q->left[slot] == 0); /* all of its lessons were made */
     q->left[slot] = q->plan.count;
     q->oldest++;
     pthread_cond_broadcast(&q->room);

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "graph/distribution.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -299,6 +300,7 @@ sked_status sked_i_lesson_source_graph_part(const sked_graph *g, int32_t ops, sk
 {
     sked_status st = SKED_OK;
     growth w = {.g = g};
+    assert(ops >= 1 && ops <= g->n_ops);
     SKED_OWN(&w.arena, w.inside, g->n_ops);
     SKED_OWN0(&w.arena, w.waiting, g->n_ops);
     SKED_OWN(&w.arena, w.frontier, g->n_ops);

@@ -1,4 +1,4 @@
-/* What losses have to know of a lesson beside the probabilities of its trajectories. */
+/* What losses need of a lesson beside the probabilities of its trajectories. */
 #ifndef SKED_METHOD_GFLOWNET_LOSS_H
 #define SKED_METHOD_GFLOWNET_LOSS_H
 #include "backend/loss_kind.h"
@@ -16,6 +16,6 @@ static inline double sked_i_loss_zeta(const sked_i_instance *x, double temperatu
 {
     return sked_i_loss_log_reward(x, temperature, t->makespan) + t->log_backward - t->log_forward;
 }
-/* tb: what the head of log Z is told of a lesson. */
+/* tb: the input of the head of log Z for a lesson. */
 void sked_i_loss_look_log_z(const sked_i_instance *x, double temperature, sked_i_log_z_input *out);
 #endif

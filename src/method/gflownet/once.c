@@ -1,6 +1,6 @@
 #include "method/gflownet/once.h"
 
-#include "base/memory.h"
+#include "engine/network/pieces.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,37 +10,31 @@ static int64_t lay_out(RN(once) * p, real *block)
 {
     const sked_i_sizes *s = &p->base.layout->sizes;
     const int64_t n = p->base.instance->n, states = 2 * s->context + SKED_I_STATE_FEATURES;
-    int64_t used = 0;
-#define PIECE(name, count)                     \
-    do {                                       \
-        p->name = block ? block + used : NULL; \
-        used += (count);                       \
-    } while (0)
-    PIECE(plain, n * s->width);
-    PIECE(op, n * s->width);
-    PIECE(wait, n * s->context);
-    PIECE(last, n * s->context);
-    PIECE(scale, s->width);
-    PIECE(shift, s->width);
-    PIECE(device_weight, (int64_t)s->context * s->width);
-    PIECE(state_weight, states * s->width);
-    PIECE(pair_weight, (int64_t)SKED_I_PAIR_FEATURES * s->width);
-    PIECE(out, s->width);
-    PIECE(direct, SKED_I_DIRECT_FEATURES);
-    PIECE(empty, s->context);
-    PIECE(empty_part, s->width);
-    PIECE(first_wait, n * s->context);
-    PIECE(first_sum, s->context);
-#undef PIECE
-    return used;
+    RN(cutter) c = {.block = block};
+    p->feature = RN(cut)(&c, n, SKED_I_STATIC_FEATURES);
+    p->plain = RN(cut)(&c, n, s->width);
+    p->op = RN(cut)(&c, n, s->width);
+    p->wait = RN(cut)(&c, n, s->context);
+    p->last = RN(cut)(&c, n, s->context);
+    p->scale = RN(cut)(&c, 1, s->width);
+    p->shift = RN(cut)(&c, 1, s->width);
+    p->device_weight = RN(cut)(&c, s->context, s->width);
+    p->state_weight = RN(cut)(&c, states, s->width);
+    p->pair_weight = RN(cut)(&c, SKED_I_PAIR_FEATURES, s->width);
+    p->out = RN(cut)(&c, 1, s->width);
+    p->direct = RN(cut)(&c, 1, SKED_I_DIRECT_FEATURES);
+    p->empty = RN(cut)(&c, 1, s->context);
+    p->empty_part = RN(cut)(&c, 1, s->width);
+    p->first_wait = RN(cut)(&c, n, s->context);
+    p->first_sum = RN(cut)(&c, 1, s->context);
+    return c.used;
 }
 
 static void once_destroy(RN(policy) * policy)
 {
     RN(once) *p = (RN(once) *)policy;
     RN(encoder_destroy)(p->encoder);
-    free(p->feature);
-    free(p->block);
+    sked_i_arena_free(&p->arena);
     free(p);
 }
 
@@ -48,15 +42,15 @@ static sked_status once_create(const sked_i_instance *x, const sked_i_layout *la
                                const RN(kernels) * kernels, RN(policy) * *out, sked_error *err)
 {
     sked_status st = SKED_OK;
+    real *block;
     RN(once) *p = NULL;
     const int64_t features = (int64_t)x->n * SKED_I_STATIC_FEATURES;
     SKED_NEW0(p, 1);
     p->base = (RN(policy)){.kind = &RN(policy_once), .instance = x, .layout = layout, .kernels = kernels};
-    SKED_NEW(p->feature, features);
+    SKED_BLOCK(&p->arena, block, lay_out(p, NULL));
+    lay_out(p, block);
     for (int64_t i = 0; i < features; i++)
         p->feature[i] = (real)x->feature[i];
-    SKED_NEW0(p->block, lay_out(p, NULL));
-    lay_out(p, p->block);
     SKED_TRY(RN(encoder_create)(layout, kernels, &x->masks, p->feature, &p->encoder, err));
     p->encoder->limit = x->limit;
     *out = &p->base;
@@ -189,30 +183,24 @@ int64_t RN(once_gradient_lay_out)(const RN(once) * p, real *block, RN(once_gradi
     const sked_i_sizes *s = &p->base.layout->sizes;
     const int64_t n = p->base.instance->n, width = s->width, context = s->context;
     const bool learned = s->backward == SKED_I_BACKWARD_LEARNED;
-    int64_t used = 0;
-#define PIECE(name, count)                       \
-    do {                                         \
-        out->name = block ? block + used : NULL; \
-        used += (count);                         \
-    } while (0)
-    PIECE(op, n * width);
-    PIECE(wait, n * context);
-    PIECE(last, n * context);
-    PIECE(device_weight, context * width);
-    PIECE(state_weight, (2 * context + SKED_I_STATE_FEATURES) * width);
-    PIECE(pair_weight, SKED_I_PAIR_FEATURES * width);
-    PIECE(out, width);
-    PIECE(direct, SKED_I_DIRECT_FEATURES);
-    PIECE(wait_feature, SKED_I_WAIT_FEATURES * context);
-    PIECE(last_feature, SKED_I_LAST_FEATURES * context);
-    PIECE(empty, context);
-    PIECE(empty_part, width);
-    PIECE(back_device, learned ? context * width : 0);
-    PIECE(back_state, learned ? (2 * context + SKED_I_BACK_FEATURES) * width : 0);
-    PIECE(back_bias, learned ? width : 0);
-    PIECE(back_out, learned ? width : 0);
-#undef PIECE
-    return used;
+    RN(cutter) c = {.block = block};
+    out->op = RN(cut)(&c, n, width);
+    out->wait = RN(cut)(&c, n, context);
+    out->last = RN(cut)(&c, n, context);
+    out->device_weight = RN(cut)(&c, context, width);
+    out->state_weight = RN(cut)(&c, 2 * context + SKED_I_STATE_FEATURES, width);
+    out->pair_weight = RN(cut)(&c, SKED_I_PAIR_FEATURES, width);
+    out->out = RN(cut)(&c, 1, width);
+    out->direct = RN(cut)(&c, 1, SKED_I_DIRECT_FEATURES);
+    out->wait_feature = RN(cut)(&c, SKED_I_WAIT_FEATURES, context);
+    out->last_feature = RN(cut)(&c, SKED_I_LAST_FEATURES, context);
+    out->empty = RN(cut)(&c, 1, context);
+    out->empty_part = RN(cut)(&c, 1, width);
+    out->back_device = RN(cut)(&c, learned ? context : 0, width);
+    out->back_state = RN(cut)(&c, learned ? 2 * context + SKED_I_BACK_FEATURES : 0, width);
+    out->back_bias = RN(cut)(&c, 1, learned ? width : 0);
+    out->back_out = RN(cut)(&c, 1, learned ? width : 0);
+    return c.used;
 }
 
 static int64_t once_gradient_size(const RN(policy) * policy)
@@ -268,7 +256,7 @@ typedef struct back {
     RN(back) base;
     RN(once_gradient) g;
     RN(encoder_back) encoder;
-    real *block;
+    sked_i_arena arena;
     real *de, *dplain;   /* [n, dim], [n, width] */
     real *dfilm, *dheat; /* [2 * width], [temperature] */
 } back;
@@ -278,7 +266,7 @@ static sked_status once_back_end(RN(back) * generic, sked_error *err)
     back *b = (back *)generic;
     const bool stopped = b->encoder.stopped;
     RN(encoder_back_clear)(&b->encoder);
-    free(b->block);
+    sked_i_arena_free(&b->arena);
     free(b);
     return stopped ? sked_i_limit_fail(err) : SKED_OK;
 }
@@ -293,11 +281,10 @@ static sked_status once_back_begin(const RN(policy) * policy, RN(gradient) * gra
     back *b = NULL;
     SKED_NEW0(b, 1);
     b->base = (RN(back)){policy, gradient, dparameter};
-    SKED_NEW0(b->block, n * (s->dim + s->width) + 2 * s->width + s->temperature);
-    b->de = b->block;
-    b->dplain = b->de + n * s->dim;
-    b->dfilm = b->dplain + n * s->width;
-    b->dheat = b->dfilm + 2 * s->width;
+    SKED_OWN0(&b->arena, b->de, n * s->dim);
+    SKED_OWN0(&b->arena, b->dplain, n * s->width);
+    SKED_OWN0(&b->arena, b->dfilm, 2 * s->width);
+    SKED_OWN0(&b->arena, b->dheat, s->temperature);
     SKED_TRY(
         RN(encoder_back_init)(&b->encoder, p->encoder, policy->parameter, b->de, b->dheat, dparameter, err));
     *out = &b->base;
@@ -305,7 +292,7 @@ static sked_status once_back_begin(const RN(policy) * policy, RN(gradient) * gra
 cleanup:
     if (b) {
         RN(encoder_back_clear)(&b->encoder);
-        free(b->block);
+        sked_i_arena_free(&b->arena);
         free(b);
     }
     return st;

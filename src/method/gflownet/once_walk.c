@@ -4,6 +4,7 @@
 #include "engine/environment/choices.h"
 #include "method/gflownet/once.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { FEATURES = SKED_I_PAIR_FEATURES, DIRECT = SKED_I_DIRECT_FEATURES, STEPS_AT_ONCE = 32 };
@@ -193,6 +194,7 @@ static void wait_begin(walker *w, int32_t op)
 static void wait_end(walker *w, int32_t op)
 {
     const int64_t at = (int64_t)op * w->context;
+    assert(w->at.device_of[op] < 0);
     version_leave(w->context, w->wait + at, w->sum_wait);
     if (w->gradient == NULL)
         return;
@@ -206,6 +208,7 @@ static void wait_end(walker *w, int32_t op)
 
 static void device_features(const walker *w, int32_t d, real *f)
 {
+    assert(w->at.last[d] >= 0);
     f[0] = (real)w->at.free_at[d];
     f[1] = !w->at.followed[w->at.last[d]];
     f[2] = (real)squashed(w->x->pace[w->x->kind_of[d]]);
@@ -266,7 +269,7 @@ static void reset(walker *w)
     }
 }
 
-/* Its successors learn when the data of op arrives, its predecessors that they are followed. */
+/* Data of op arrives at its successors, and its predecessors are followed now. */
 static void tell_neighbours(walker *w, int32_t op, int32_t d, double start)
 {
     const sked_i_instance *x = w->x;
@@ -541,6 +544,7 @@ static sked_status evaluate(walker *w, sked_i_trajectory *t, int32_t step, sked_
 /* Adds what the steps since the last time do to the gradient of state_weight. */
 static void add_states(walker *w)
 {
+    assert(w->n_states <= STEPS_AT_ONCE);
     const int32_t states = 2 * w->context + SKED_I_STATE_FEATURES;
     w->policy->base.kernels->linear_grad(w->n_states, states, w->width, w->states, NULL, w->dbases, NULL,
                                          w->gradient->state_weight, NULL);

@@ -27,6 +27,7 @@ void RN(policy_destroy)(RN(policy) * p)
 
 void RN(policy_begin)(RN(policy) * p, const real *parameter, double temperature)
 {
+    assert(parameter != NULL && temperature > 0);
     p->parameter = parameter;
     p->temperature = temperature;
 }
@@ -68,6 +69,8 @@ void RN(walker_destroy)(RN(walker) * w)
 sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
                      RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err)
 {
+    assert(rng != NULL || kind == SKED_I_WALK_GREEDY || kind == SKED_I_WALK_REPLAY);
+    assert(t->ppo == NULL || t->log_step != NULL);
     return w->policy->kind->walk(w, kind, rng, slope, gradient, t, err);
 }
 

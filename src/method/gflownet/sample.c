@@ -202,7 +202,7 @@ static sked_status draw_together(sked_i_drawing *d, sked_error *err)
     return st;
 }
 
-/* The stages of all candidates. What a draw was likely to be goes with it. */
+/* The stages of all candidates. Log-probability and temperature move with a draw. */
 static sked_status rank(const sked_problem *p, const sked_sample_options *opt, const sked_i_limit *limit,
                         sked_samples *s, sked_error *err)
 {

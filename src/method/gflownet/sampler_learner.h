@@ -13,8 +13,8 @@
  * and for PPO, model->epochs - 1 times, `again` in the place of start, for the same trajectories at the
  * parameters of now, with finish, add and update after it.
  *
- * fetch comes between updates only. Where start or finish fails (STOPPED included), or where train.c does not
- * like a norm, no update follows: the parameters are as before, and fetch gives those.
+ * fetch comes between updates only. Where start or finish fails (STOPPED included), or where train.c
+ * rejects a norm, no update follows: the parameters are as before, and fetch gives those.
  *
  * The gradient of an update is
  *
@@ -46,7 +46,7 @@ typedef struct sked_i_sampler_learner_settings {
     int32_t batch, largest;    /* no lesson has more trajectories, or ops */
     int32_t devices;           /* nor more of these */
     int threads;               /* of the CPU that it may use */
-    const sked_i_limit *limit; /* heard while it works; NULL: none */
+    const sked_i_limit *limit; /* obeyed while it works; NULL: none */
     /* Makes a lesson of a coming update, or nothing where they are made: for threads that would wait, so
      * often for each lesson. NULL: nothing to do. */
     void (*spare)(void *data);
@@ -58,7 +58,7 @@ typedef struct sked_i_mark {
     double loss, log_z, norm; /* norm of the gradient before clipping */
     double speedup;           /* mean of the trajectories that were drawn */
     double pull;              /* tb: derivative of the loss by log Z */
-    sked_i_log_z_input input; /* tb: what the head was told; train.c's own */
+    sked_i_log_z_input input; /* tb: input of the head; train.c's own */
 } sked_i_mark;
 
 typedef struct sked_i_sampler_learner_kind sked_i_sampler_learner_kind;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "dist/dist.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct sked_i_rank_report {
@@ -24,6 +25,7 @@ sked_status sked_i_ranks_open(bool together, int lessons, int64_t total, sked_i_
     out->sharing = ranks < lessons ? ranks : lessons;
     out->first = rank < out->sharing ? lessons * rank / out->sharing : lessons;
     out->count = rank < out->sharing ? lessons * (rank + 1) / out->sharing - out->first : 0;
+    assert(out->count > 0 || rank >= out->sharing);
     SKED_NEW(out->gradient, total);
     SKED_NEW(out->reports, (int64_t)ranks + 1); /* the last: room for one's own */
 cleanup:

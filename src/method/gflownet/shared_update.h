@@ -17,7 +17,7 @@ typedef struct sked_i_ranks {
     struct sked_i_rank_report *reports; /* one a rank; NULL: the others know nothing of this training */
 } sked_i_ranks;
 
-/* What an update tells the user of its first lesson. */
+/* What the user sees of an update: its first lesson. */
 typedef struct sked_i_rank_view {
     int32_t ops;
     double temperature;

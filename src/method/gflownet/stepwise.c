@@ -4,7 +4,7 @@
  * and both P_F and a learned P_B depend on the state alone.
  *
  * A model with a rule is not the paper's: its logits are sharpness * (rule of list scheduling + network), as
- * those of encode-once are, and the network is told the bottom level of what is not scheduled.
+ * those of encode-once are, and the network sees the bottom level of what is not scheduled.
  */
 #include "base/memory.h"
 
@@ -14,6 +14,7 @@
 #include "engine/network/stepper.h"
 #include "method/gflownet/policy.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct RN(stepwise) {
@@ -239,6 +240,7 @@ static void reset(walker *w)
 
 static void append(walker *w, int32_t index, int32_t d)
 {
+    assert(w->n_changed == 0); /* the network knows the state before */
     const sked_graph *g = w->x->graph;
     const int32_t before = w->at.last[d], op = sked_i_partial_pop(&w->at, index);
     const double start = sked_i_later(w->at.free_at[d], w->at.ready_time[op]);

@@ -1,7 +1,7 @@
 /*
  * Training: one update = some graphs, for each a machine, a temperature and a mini-batch of trajectories, and
- * one Adam step. Everything random in update t comes from (seed, t), so that a resumed run goes on as if it
- * had never stopped.
+ * one Adam step. Everything random in update t comes from (seed, t), so that a resumed run
+ * continues as if it had never stopped.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -12,6 +12,7 @@
 #include "method/gflownet/shared_update.h"
 #include "method/inner.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define TRAIN_OPTIONS(X)                                                                                  \
@@ -312,7 +313,7 @@ static void learn_log_z(const trainer *t, const sked_i_adam *a)
     sked_i_sampler_step_log_z(t->model, &own, gradient);
 }
 
-/* One step of Adam; p tells of the last one of an update. */
+/* One step of Adam; p describes the last one of an update. */
 static sked_status step(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -341,6 +342,7 @@ static void undo(trainer *t)
     sked_sampler *m = t->model;
     if (m->epoch == 0)
         return;
+    assert(t->before != NULL);
     memcpy(m->parameter, t->before, bytes_of(m));
     m->epoch = 0;
     t->undone = true;
@@ -413,7 +415,7 @@ static sked_status set_loss(trainer *t, sked_i_loss_id loss, sked_error *err)
         SKED_OWN(&t->arena, t->before, SKED_I_SAMPLER_BLOCKS * m->layout.total);
     if (loss == SKED_I_LOSS_TB)
         return sked_i_sampler_open_log_z(m, err);
-    free(m->log_z); /* of the training before: what goes on without it would not fit it any more */
+    free(m->log_z); /* of the training before: it would no longer fit what continues without it */
     m->log_z = NULL;
 cleanup:
     return st;
@@ -479,8 +481,8 @@ static sked_i_machine_law machines_of(const trainer *t)
                                 .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
 }
 
-/* By a learner's threads at their leisure, two updates ahead, so that it can be told of the next one; or by
- * others: two for each. */
+/* Lessons are made by idle threads of a learner, two updates ahead, so that it can prefetch; or by threads of
+ * the queue, two for each. */
 static sked_status open_queue(trainer *t, sked_error *err)
 {
     const int threads = t->kind->spares ? 0 : t->opt->threads, count = t->ranks.count;
@@ -547,7 +549,7 @@ cleanup:
     return st;
 }
 
-/* The first rank writes, validates and tells; the others learn and follow. */
+/* The first rank writes, validates and reports; the others learn and follow. */
 static sked_train_options options_of_rank(const sked_train_options *opt)
 {
     sked_train_options own = *opt;
