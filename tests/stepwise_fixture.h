@@ -6,6 +6,7 @@
 #ifndef SKED_TESTS_STEPWISE_FIXTURE_H
 #define SKED_TESTS_STEPWISE_FIXTURE_H
 #include "test.h"
+#include "whole_batch.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -108,7 +109,7 @@ static void make_fixture(const setting *s, fixture *f)
     OK(sked_graph_generate(s->family, &how, &f->graph, err));
     sked_problem_init(&problem, f->graph);
     problem.devices = s->devices;
-    OK(sked_i_instance_create(&problem, NULL, &f->instance, err));
+    OK(instance_of(&problem, &f->instance, err));
     OK(sked_i_layout_init(&f->layout, &s->sizes, err));
     fill_parameters(f);
     OK(RN(policy_create)(f->instance, &f->layout, &RN(kernels_cpu), &f->policy, err));
@@ -232,7 +233,7 @@ static void check_setting(const setting *s)
     compare_walks(&f, rounds() ? 2e-3 : plain);
     const double loss = RN(batch_loss)(f.batch, &log_z);
     float *got = gradient_of(&f, m);
-    OK(RN(batch_grad)(f.batch, want, err));
+    OK(batch_grad(f.batch, want, err));
     assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
     assert_true(fabs(f.walks.log_z - log_z) <= (rounds() ? 2e-3 : 1e-4) * s->nodes);
     compare_gradients(&f, got, want, rounds() ? 1e-2 : 2 * plain);

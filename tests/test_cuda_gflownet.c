@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #define SKED_REAL_DOUBLE
 #include "test.h"
+#include "whole_batch.h"
 
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
@@ -80,7 +81,7 @@ static test_case make_case(sked_i_rng *r, int32_t n, uint64_t edges, int32_t dev
     }
     if (kind >= 2)
         c.problem.machine = c.machine = random_machine(r, devices);
-    OK(sked_i_instance_create(&c.problem, NULL, &c.instance, err));
+    OK(instance_of(&c.problem, &c.instance, err));
     c.temperature = sked_i_instance_temperature(c.instance, 2 + 60 * sked_i_rng_uniform(r));
     return c;
 }
@@ -361,7 +362,7 @@ static void learn_on_cpu(const test_case *c, const test_model *t, sked_i_gpu_wal
     OK(sked_i_batch_replay_f64(b, err));
     assert_same_numbers(b, w);
     const double loss = sked_i_batch_loss_f64(b, &centre);
-    OK(sked_i_batch_grad_f64(b, gradient, err));
+    OK(batch_grad(b, gradient, err));
     for (int64_t i = 0; i < total; i++)
         square += gradient[i] * gradient[i];
     assert_near(w->loss, loss, 2e-3, "loss");
@@ -417,7 +418,7 @@ static void check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_lo
         sked_i_policy_prepare_f64(policy, t.parameter, c.temperature);
     }
     OK(cuda->add(t.device, 1e9, 1, got, err));
-    OK(sked_i_batch_grad_f64(b, want, err));
+    OK(batch_grad(b, want, err));
     assert_near(x->loss, sked_i_batch_loss_f64(b, &centre), 2e-3, "loss");
     assert_near(x->pull, sked_i_batch_pull_f64(b), 2e-3, "pull");
     assert_near(x->speedup, sked_i_batch_speedup_f64(b, x->listed), 1e-9, "speedup");
@@ -534,7 +535,7 @@ static void test_update(void **state)
         OK(cuda->finish(t.device, err));
         OK(cuda->add(t.device, step.clip, step.share, gradient, err));
         OK(cuda->update(t.device, &step, k == 0 ? NULL : gradient, err));
-        sked_i_sampler_update(t.m, gradient, 1e9);
+        adam_update(t.m, gradient, 1e9);
     }
     OK(cuda->get(t.device, block, block + total, block + 2 * total, err));
     for (int64_t i = 0; i < total; i++) {

@@ -39,7 +39,7 @@ static void check_balance(const setting *s)
     float *got = gradient_of(&f, m);
     const double loss = sked_i_batch_loss_f64(f.batch, &log_z), pull = sked_i_batch_pull_f64(f.batch);
     const double speedup = sked_i_batch_speedup_f64(f.batch, s->batch / 3);
-    OK(sked_i_batch_grad_f64(f.batch, want, err));
+    OK(batch_grad(f.batch, want, err));
     assert_true(f.walks.log_z == law.log_z && fabs(pull) > 0.1);
     assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
     assert_true(fabs(f.walks.pull - pull) <= (rounds() ? 4e-3 : 1e-4) * s->nodes);
@@ -75,7 +75,7 @@ static void check_ppo(const setting *s, double entropy)
     OK(policy()->finish(m, err));
     float *got = gradient_of(&f, m);
     sked_i_policy_prepare_f64(f.policy, f.parameter, s->temperature);
-    OK(sked_i_batch_grad_f64(f.batch, want, err));
+    OK(batch_grad(f.batch, want, err));
     const double loss = sked_i_batch_loss_f64(f.batch, &log_z);
     print_message("PPO: loss %.6g, on the GPU %.6g\n", loss, f.walks.loss);
     assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-5) * (fabs(loss) + entropy + 0.01));

@@ -1,6 +1,7 @@
 /* The sampler against the truth: tiny problems where every schedule can be listed. */
 #define _POSIX_C_SOURCE 200809L
 #include "test.h"
+#include "whole_batch.h"
 
 #include "base/rng.h"
 #include "engine/environment/choices.h"
@@ -221,11 +222,11 @@ static void train(sked_sampler *m, sked_i_policy_f32 *p, int updates, double rat
         sked_i_policy_prepare_f32(p, m->parameter, temperatures[u % n_temperatures]);
         if (m->log_z)
             begin_balance(m, b, temperatures[u % n_temperatures], &in);
-        OK(sked_i_batch_learn_f32(b, batch / 8, 9, (uint64_t)u * 1000, gradient, err));
+        OK(batch_learn(b, batch / 8, 9, (uint64_t)u * 1000, gradient, err));
         m->rate = rate * (1 - (double)u / updates);
         if (m->log_z)
             end_balance(m, b, &in);
-        sked_i_sampler_update(m, gradient, 1);
+        adam_update(m, gradient, 1);
     }
     sked_i_batch_destroy_f32(b);
     free(gradient);
@@ -298,7 +299,7 @@ static void check_tiny_by(const tiny *t, const sked_i_sizes *sizes, sked_i_loss_
     updates = l.judged ? updates : 30;
     l.row = malloc(MAX_CLASSES * sizeof *l.row);
     assert_non_null(l.row);
-    OK(sked_i_instance_create(&problem, NULL, &x, err));
+    OK(instance_of(&problem, &x, err));
     l.instance = x;
     for (int32_t i = 0; i < t->ops; i++)
         l.work += machine == NULL ? t->duration[i] : x->duration[i] * x->scale;
@@ -844,7 +845,7 @@ static void check_log_probabilities(const sked_sampler *m)
     sked_problem problem;
     sked_problem_init(&problem, g);
     problem.devices = 3;
-    OK(sked_i_instance_create(&problem, NULL, &x, err));
+    OK(instance_of(&problem, &x, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &again, err));
     OK(sked_i_batch_create_f32(p, 20, 2, false, &b, err));
@@ -1126,7 +1127,7 @@ static void begin_choosing(choosing *c, int32_t ops, int32_t devices, bool picky
     sked_problem_init(&c->problem, c->graph);
     c->problem.devices = devices;
     c->problem.machine = c->machine;
-    OK(sked_i_instance_create(&c->problem, NULL, &c->instance, err));
+    OK(instance_of(&c->problem, &c->instance, err));
     OK(sked_i_partial_init(&c->partial, c->instance, err));
     OK(sked_i_choices_init(&c->choices, c->instance, err));
     sked_i_partial_reset(&c->partial);
@@ -1222,8 +1223,8 @@ static void test_blend(void **state)
         for (int64_t i = 0; i < m->layout.total; i += 1000)
             assert_float_equal(m->parameter[i], start->parameter[i] + 2 * shares[k], 1e-5);
     }
-    sked_i_sampler_destroy(m);
-    sked_i_sampler_destroy(start);
+    sked_sampler_destroy(m);
+    sked_sampler_destroy(start);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* The neural network in double precision: every gradient against central differences. */
 #define SKED_REAL_DOUBLE
 #include "test.h"
+#include "whole_batch.h"
 
 #include "base/rng.h"
 #include "engine/network/sampler.h"
@@ -311,7 +312,7 @@ static double loss_fn(void *data, const double *x, double *dx)
     OK(sked_i_batch_replay_f64(w->batch, err));
     const double loss = sked_i_batch_loss_f64(w->batch, &mean);
     if (dx)
-        OK(sked_i_batch_grad_f64(w->batch, dx, err));
+        OK(batch_grad(w->batch, dx, err));
     return loss;
 }
 
@@ -323,7 +324,7 @@ static double surrogate_fn(void *data, const double *x, double *dx)
     double mean, *all = calloc((size_t)w->total, sizeof *all);
     assert_non_null(all);
     sked_i_policy_prepare_f64(w->policy, x, w->temperature);
-    OK(sked_i_batch_grad_f64(w->batch, all, err));
+    OK(batch_grad(w->batch, all, err));
     for (int64_t i = 0; i < w->total && dx; i++)
         dx[i] += large * all[i];
     free(all);
@@ -344,11 +345,11 @@ static void check_learning(const whole *w, const sked_i_layout *layout)
     assert_non_null(twice);
     sked_i_batch_f64 *b = NULL;
     OK(sked_i_batch_create_f64(w->policy, 35, 2, true, &b, err)); /* two or three for each part */
-    OK(sked_i_batch_learn_f64(b, 2, 1, 0, once, err));
+    OK(batch_learn(b, 2, 1, 0, once, err));
     const double loss = sked_i_batch_loss_f64(b, &mean);
     OK(sked_i_batch_sample_f64(b, 2, false, 1, 0, err));
     assert_true(loss == sked_i_batch_loss_f64(b, &mean));
-    OK(sked_i_batch_grad_f64(b, twice, err));
+    OK(batch_grad(b, twice, err));
     const double largest = largest_of(twice, layout->total);
     for (int64_t i = 0; i < layout->total; i++)
         assert_true(fabs(once[i] - twice[i]) <= 1e-11 * largest);
@@ -373,7 +374,7 @@ static void check_parts(const whole *w, const sked_i_layout *layout)
         memset(one, 0, (size_t)layout->total * sizeof *one);
         OK(sked_i_batch_create_f64(w->policy, size[n], 2, true, &b, err));
         OK(sked_i_batch_set_loss_f64(b, &loss, err));
-        OK(sked_i_batch_learn_f64(b, 0, 1, n == 2 ? 30 : 0, one, err));
+        OK(batch_learn(b, 0, 1, n == 2 ? 30 : 0, one, err));
         sked_i_batch_destroy_f64(b);
         largest = fmax(largest, size[n] * largest_of(one, layout->total));
         for (int64_t i = 0; i < layout->total; i++)
@@ -465,7 +466,7 @@ static void check_whole_by(const char *family, int32_t nodes, int32_t devices, d
     problem.machine = machine;
     problem.latency = latency;
     problem.bandwidth = latency > 0 ? 3 : INFINITY;
-    OK(sked_i_instance_create(&problem, NULL, &x, err));
+    OK(instance_of(&problem, &x, err));
     OK(sked_i_layout_init(&layout, sizes, err));
     double *parameter = malloc((size_t)layout.total * sizeof *parameter);
     assert_non_null(parameter);

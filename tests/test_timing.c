@@ -8,6 +8,7 @@
 #include "problem/costs.h"
 #include "random_problem.h"
 #include "schedule/replay.h"
+#include "whole_batch.h"
 
 enum { most_ops = 40 };
 
@@ -183,7 +184,7 @@ static void partial_schedules_are_timed_right(void **state)
         sked_error why;
         double start[most_ops];
         open_plan(&x, seed, kinds[seed % n_kinds] | (seed % 2 ? RANDOM_ZERO : 0));
-        if (sked_i_instance_create(&x.r.problem, NULL, &instance, &why) != SKED_OK) { /* a link is missing */
+        if (instance_of(&x.r.problem, &instance, &why) != SKED_OK) { /* a link is missing */
             close_plan(&x);
             continue;
         }

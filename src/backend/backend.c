@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const sked_i_backend *const backends[] = {
@@ -27,6 +28,7 @@ int sked_i_backend_place(void)
 
 sked_status sked_i_backend_find(const char *name, const sked_i_backend **out, sked_error *err)
 {
+    assert(name != NULL);
     for (int i = 0; i < n_backends; i++) {
         if (strcmp(backends[i]->name, name) != 0)
             continue;

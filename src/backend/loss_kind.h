@@ -4,6 +4,8 @@
  */
 #ifndef SKED_BACKEND_LOSS_KIND_H
 #define SKED_BACKEND_LOSS_KIND_H
+#include <math.h>
+#include <stdint.h>
 
 typedef enum sked_i_loss_id {
     SKED_I_LOSS_VARIANCE, /* the spread of zeta, the paper's: no log Z is needed */
@@ -18,4 +20,20 @@ typedef struct sked_i_loss {
     double clip;    /* ppo: a ratio of probabilities counts from 1 - clip to 1 + clip */
     double entropy; /* ppo: what a nat of the mean entropy of a step is worth */
 } sked_i_loss;
+
+/*
+ * PPO: from log R of the trajectories of a batch to what the ratio of a step of each counts in the loss
+ * (batch.h), -A(s) by the number of all steps; in place.
+ */
+static inline void sked_i_advantages(int32_t count, int32_t steps, double *reward)
+{
+    double mean = 0, square = 0;
+    for (int32_t k = 0; k < count; k++)
+        mean += reward[k] / count;
+    for (int32_t k = 0; k < count; k++)
+        square += (reward[k] - mean) * (reward[k] - mean) / count;
+    const double unit = (1 + sqrt(square)) * count * steps;
+    for (int32_t k = 0; k < count; k++)
+        reward[k] = (mean - reward[k]) / unit;
+}
 #endif

@@ -1,6 +1,6 @@
 /*
  * The parameters of a policy of gflownet by name, and the sizes they follow from: one list, from which the
- * layout of a model and what a GPU is told of it come.
+ * layout of a model and its shape on a GPU come.
  */
 #ifndef SKED_BACKEND_PARAMETERS_H
 #define SKED_BACKEND_PARAMETERS_H

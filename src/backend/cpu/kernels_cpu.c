@@ -12,6 +12,7 @@
 #include "base/explog.h"
 #include "base/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -125,6 +126,7 @@ INLINE void strip(int vecs, int64_t n, int64_t p, int64_t q, int64_t step, const
 CLONES static void linear(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b,
                           real *y)
 {
+    assert(q % LANES == 0);
     int64_t j = 0;
     for (; n == 1 && j + 8 * LANES <= q; j += 8 * LANES)
         tile(1, 8, p, q, q, x, w + j, b ? b + j : NULL, false, y + j);
@@ -137,6 +139,7 @@ CLONES static void linear(int32_t n, int32_t p, int32_t q, const real *x, const 
 /* Panels of 16 columns one after the other, the last of 8 where q is an odd multiple of that. */
 static void pack(int32_t p, int32_t q, const real *w, real *packed)
 {
+    assert(q % LANES == 0);
     for (int64_t j = 0; j < q; j += PANEL) {
         const int64_t width = q - j < PANEL ? q - j : PANEL;
         for (int64_t k = 0; k < p; k++)
@@ -147,6 +150,7 @@ static void pack(int32_t p, int32_t q, const real *w, real *packed)
 CLONES static void linear_packed(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b,
                                  real *y)
 {
+    assert(q % LANES == 0);
     int64_t j = 0;
     for (; j + PANEL <= q; j += PANEL)
         strip(2, n, p, q, PANEL, x, w + j * p, b ? b + j : NULL, b == NULL, y + j);
@@ -234,6 +238,7 @@ INLINE void dot_rows(int64_t p, int64_t q, const real *dy, const real *w, real *
 CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                                real *dx, real *dw, real *db)
 {
+    assert(q % LANES == 0 && (x != NULL || dw == NULL) && (w != NULL || dx == NULL));
     for (int64_t i = 0; i < n && dx != NULL; i++)
         dot_rows(p, q, dy + i * q, w, dx + i * p);
     if (n < 4 && dw != NULL)
@@ -247,6 +252,7 @@ CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, c
 CLONES static void weight_grad(int32_t n, int32_t p, int32_t q, int32_t first, int32_t end, const real *x,
                                const real *dy, real *dw, real *db)
 {
+    assert(first % LANES == 0 && end % LANES == 0 && first <= end && end <= q);
     outer_columns(n, p, q, first, end, x, dy, dw);
     for (int64_t i = 0; i < n; i++)
         add_scaled(end - first, 1, dy + i * q + first, db + first);
@@ -256,6 +262,7 @@ CLONES static void weight_grad(int32_t n, int32_t p, int32_t q, int32_t first, i
 
 CLONES static void unit(int32_t n, int32_t p, const real *x, real *y, real *rstd)
 {
+    assert(p % LANES == 0);
     for (int64_t i = 0; i < n; i++) {
         const real *row = x + i * p;
         vec sum = {0}, square = {0};
@@ -591,9 +598,6 @@ typedef int64_t mask2 __attribute__((vector_size(2 * LANES * sizeof(real)), alig
 #else
 typedef int32_t mask2 __attribute__((vector_size(2 * LANES * sizeof(real)), aligned(sizeof(real))));
 #endif
-#define VEC2(p)  (*(vec2 *)(p))
-#define CVEC2(p) (*(const vec2 *)(p))
-
 static bool is_wide(int32_t width)
 {
     return width % (2 * LANES) == 0 && __builtin_cpu_supports("avx512dq") &&
@@ -607,45 +611,10 @@ static bool is_wide(int32_t width)
      ((f)[4] * (w)[4] + (f)[5] * (w)[5]) + ((f)[6] * (w)[6] + (f)[7] * (w)[7]) +                       \
      ((f)[8] * (w)[8] + (f)[9] * (w)[9]) + ((f)[10] * (w)[10] + (f)[11] * (w)[11]))
 
-#ifdef WIDE
-WIDE static void score_grad_wide(const RN(pairs) * s, const real *dlogit, real *dop, real *ddevice,
-                                 real *dweight, real *dout)
-{
-    const int32_t width = s->width, devices = s->devices;
-    for (int32_t c = 0; c < width; c += 2 * LANES) {
-        vec2 w[FEATURES], dw[FEATURES], dv = {0};
-        const vec2 out = CVEC2(s->out + c);
-        for (int32_t k = 0; k < FEATURES; k++) {
-            w[k] = CVEC2(s->weight + k * width + c);
-            dw[k] = (vec2){0};
-        }
-        for (int64_t i = 0; i < s->ops; i++) {
-            const int64_t row = (int64_t)s->row[i] * width + c;
-            vec2 drow = {0};
-            for (int32_t d = 0; d < devices; d++) {
-                const int64_t p = i * devices + d;
-                const real *f = s->feature + p * FEATURES;
-                const vec2 h = HIDDEN(w, CVEC2(s->op_part + row), CVEC2(s->device + d * width + c), f);
-                const mask2 on = (mask2)(h > (vec2){0});
-                const vec2 dh = (vec2)((mask2)(dlogit[p] * out) & on);
-                dv += dlogit[p] * (vec2)((mask2)h & on);
-                drow += dh;
-                VEC2(ddevice + d * width + c) += dh;
-                for (int32_t k = 0; k < FEATURES; k++)
-                    dw[k] += f[k] * dh;
-            }
-            VEC2(dop + row) += drow;
-        }
-        for (int32_t k = 0; k < FEATURES; k++)
-            VEC2(dweight + k * width + c) += dw[k];
-        VEC2(dout + c) += dv;
-    }
-}
-#endif
-
 CLONES static void score(const RN(pairs) * s, real *logit)
 {
     const int32_t width = s->width, devices = s->devices;
+    assert(width % LANES == 0);
     for (int64_t i = 0; i < s->ops; i++) {
         const real *op = s->op_part + (int64_t)s->row[i] * width;
         for (int32_t d = 0; d < devices; d++) {
@@ -663,44 +632,53 @@ CLONES static void score(const RN(pairs) * s, real *logit)
     }
 }
 
-/* Eight columns at a time: weights and their gradients stay in registers over all pairs. */
-CLONES static void score_grad_narrow(const RN(pairs) * s, const real *dlogit, real *dop, real *ddevice,
-                                     real *dweight, real *dout)
-{
-    const int32_t width = s->width, devices = s->devices;
-    for (int32_t c = 0; c < width; c += LANES) {
-        vec w[FEATURES], dw[FEATURES], dv = {0};
-        const vec out = CVEC(s->out + c);
-        for (int32_t k = 0; k < FEATURES; k++) {
-            w[k] = CVEC(s->weight + k * width + c);
-            dw[k] = (vec){0};
-        }
-        for (int64_t i = 0; i < s->ops; i++) {
-            const int64_t row = (int64_t)s->row[i] * width + c;
-            vec drow = {0};
-            for (int32_t d = 0; d < devices; d++) {
-                const int64_t p = i * devices + d;
-                const real *f = s->feature + p * FEATURES;
-                const vec h = HIDDEN(w, CVEC(s->op_part + row), CVEC(s->device + d * width + c), f);
-                const mask on = POSITIVE(h);
-                const vec dh = KEEP(dlogit[p] * out, on);
-                dv += dlogit[p] * KEEP(h, on);
-                drow += dh;
-                VEC(ddevice + d * width + c) += dh;
-                for (int32_t k = 0; k < FEATURES; k++)
-                    dw[k] += f[k] * dh;
-            }
-            VEC(dop + row) += drow;
-        }
-        for (int32_t k = 0; k < FEATURES; k++)
-            VEC(dweight + k * width + c) += dw[k];
-        VEC(dout + c) += dv;
+/* A vector of columns at a time: weights and their gradients stay in registers over all pairs. */
+#define SCORE_GRAD(attributes, name, vec, mask)                                                    \
+    attributes static void name(const RN(pairs) * s, const real *dlogit, real *dop, real *ddevice, \
+                                real *dweight, real *dout)                                         \
+    {                                                                                              \
+        enum { lanes = sizeof(vec) / sizeof(real) };                                               \
+        const int32_t width = s->width, devices = s->devices;                                      \
+        for (int32_t c = 0; c < width; c += lanes) {                                               \
+            vec w[FEATURES], dw[FEATURES], dv = {0};                                               \
+            const vec out = *(const vec *)(s->out + c);                                            \
+            for (int32_t k = 0; k < FEATURES; k++) {                                               \
+                w[k] = *(const vec *)(s->weight + k * width + c);                                  \
+                dw[k] = (vec){0};                                                                  \
+            }                                                                                      \
+            for (int64_t i = 0; i < s->ops; i++) {                                                 \
+                const int64_t row = (int64_t)s->row[i] * width + c;                                \
+                vec drow = {0};                                                                    \
+                for (int32_t d = 0; d < devices; d++) {                                            \
+                    const int64_t p = i * devices + d;                                             \
+                    const real *f = s->feature + p * FEATURES;                                     \
+                    const vec h = HIDDEN(w, *(const vec *)(s->op_part + row),                      \
+                                         *(const vec *)(s->device + d * width + c), f);            \
+                    const mask on = (mask)(h > (vec){0});                                          \
+                    const vec dh = (vec)((mask)(dlogit[p] * out) & on);                            \
+                    dv += dlogit[p] * (vec)((mask)h & on);                                         \
+                    drow += dh;                                                                    \
+                    *(vec *)(ddevice + d * width + c) += dh;                                       \
+                    for (int32_t k = 0; k < FEATURES; k++)                                         \
+                        dw[k] += f[k] * dh;                                                        \
+                }                                                                                  \
+                *(vec *)(dop + row) += drow;                                                       \
+            }                                                                                      \
+            for (int32_t k = 0; k < FEATURES; k++)                                                 \
+                *(vec *)(dweight + k * width + c) += dw[k];                                        \
+            *(vec *)(dout + c) += dv;                                                              \
+        }                                                                                          \
     }
-}
+SCORE_GRAD(CLONES, score_grad_narrow, vec, mask)
+#ifdef WIDE
+SCORE_GRAD(WIDE, score_grad_wide, vec2, mask2)
+#endif
+#undef SCORE_GRAD
 
 static void score_grad(const RN(pairs) * s, const real *dlogit, real *dop, real *ddevice, real *dweight,
                        real *dout)
 {
+    assert(s->width % LANES == 0 && s->ops > 0 && s->devices > 0);
 #ifdef WIDE
     if (is_wide(s->width)) {
         score_grad_wide(s, dlogit, dop, ddevice, dweight, dout);

@@ -4,11 +4,14 @@ extern "C" {
 }
 #include "backend/cuda/runtime.h"
 
+#include <assert.h>
+
 void *sked_i_cuda_arena_cut(sked_i_cuda_arena *arena, size_t bytes)
 {
     enum { step = 256 };
     void *piece = arena->at != NULL ? arena->at + arena->used : NULL;
     arena->used += (bytes + step - 1) / step * step;
+    assert(arena->at == NULL || arena->used <= arena->size); /* the same pieces as when they were counted */
     return piece;
 }
 

@@ -11,11 +11,6 @@
 enum { TILE_ROWS = 32, TILE_COLUMNS = 64, TILE_INNER = 64, TILE_THREADS = 256 };
 enum { LINEAR_ROWS = 16, LINEAR_COLUMNS = 32, LINEAR_THREADS = LINEAR_ROWS / 2 * LINEAR_COLUMNS / 2 };
 
-static inline unsigned blocks_of(int64_t count, int64_t each)
-{
-    return (unsigned)((count + each - 1) / each);
-}
-
 /* ------------------------------------------------------------------ y = x w */
 
 /* FiLM of a row's problem: scale[c], and `shift` numbers on the shift; problems lie `stride` apart. */
@@ -189,7 +184,8 @@ static void run_jobs(const once_model *m, int count, const linear_job *job, cuda
         jobs.job[k] = job[k];
         q = job[k].q > q ? job[k].q : q;
     }
-    const dim3 grid(blocks_of(q, LINEAR_COLUMNS), blocks_of(m->rows, LINEAR_ROWS), (unsigned)count);
+    const dim3 grid(sked_i_blocks_of(q, LINEAR_COLUMNS), sked_i_blocks_of(m->rows, LINEAR_ROWS),
+                    (unsigned)count);
     SKED_LAUNCH_CHAINED(linear_kernel, grid, LINEAR_THREADS, 0, stream, m->rows, jobs, m->row_lesson);
 }
 static void linear(const once_model *m, int32_t p, int32_t q, const float *x, int64_t weight, int64_t bias,
@@ -298,13 +294,6 @@ static void add_weight(weight_jobs *jobs, int32_t p, int32_t q, const float *x, 
 
 /* ------------------------------------------------------------------ layer normalisation */
 
-__device__ static float lanes_sum(float x)
-{
-    for (int by = WARP / 2; by > 0; by /= 2)
-        x += __shfl_xor_sync(FULL, x, by);
-    return x;
-}
-
 /* A warp a row; stat[rows, 2]: mean and 1 / deviation. */
 __global__ static void norm_kernel(int32_t rows, int32_t p, const float *x, const float *gain,
                                    const float *bias, float *y, float *stat)
@@ -317,10 +306,10 @@ __global__ static void norm_kernel(int32_t rows, int32_t p, const float *x, cons
     float sum = 0, square = 0;
     for (int32_t k = lane; k < p; k += WARP)
         sum += x[i * p + k];
-    const float mean = lanes_sum(sum) / (float)p;
+    const float mean = sked_i_warp_sum(sum) / (float)p;
     for (int32_t k = lane; k < p; k += WARP)
         square += (x[i * p + k] - mean) * (x[i * p + k] - mean);
-    const float rstd = 1 / sqrtf(lanes_sum(square) / (float)p + 1e-5f);
+    const float rstd = 1 / sqrtf(sked_i_warp_sum(square) / (float)p + 1e-5f);
     for (int32_t k = lane; k < p; k += WARP)
         y[i * p + k] = (x[i * p + k] - mean) * rstd * gain[k] + bias[k];
     if (lane == 0) {
@@ -331,7 +320,7 @@ __global__ static void norm_kernel(int32_t rows, int32_t p, const float *x, cons
 static void norm(const once_model *m, const float *x, int64_t gain, int64_t bias, float *y, float *stat,
                  cudaStream_t stream)
 {
-    SKED_LAUNCH_CHAINED(norm_kernel, blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
+    SKED_LAUNCH_CHAINED(norm_kernel, sked_i_blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
                         m->parameter + gain, m->parameter + bias, y, stat);
 }
 
@@ -351,8 +340,8 @@ __global__ static void norm_back_kernel(int32_t rows, int32_t p, const float *x,
         sum += d;
         along += d * (x[i * p + k] - mean) * rstd;
     }
-    sum = lanes_sum(sum) / (float)p;
-    along = lanes_sum(along) / (float)p;
+    sum = sked_i_warp_sum(sum) / (float)p;
+    along = sked_i_warp_sum(along) / (float)p;
     for (int32_t k = lane; k < p; k += WARP) {
         const float d = (dy[i * p + k] * gain[k] - sum - (x[i * p + k] - mean) * rstd * along) * rstd;
         dx[i * p + k] = residual != NULL ? residual[i * p + k] + d : d;
@@ -361,8 +350,8 @@ __global__ static void norm_back_kernel(int32_t rows, int32_t p, const float *x,
 static void norm_back(const once_model *m, const float *x, int64_t gain, const float *stat, const float *dy,
                       const float *residual, float *dx, cudaStream_t stream)
 {
-    SKED_LAUNCH_CHAINED(norm_back_kernel, blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
-                        m->parameter + gain, stat, dy, residual, dx);
+    SKED_LAUNCH_CHAINED(norm_back_kernel, sked_i_blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim,
+                        x, m->parameter + gain, stat, dy, residual, dx);
 }
 
 /* Sums over the rows of a problem, 32 columns a block, eight rows at a time. */
@@ -518,7 +507,7 @@ __global__ static void attention_kernel(const once_lesson *lessons, const int32_
         const int64_t j = piece * WARP + lane;
         const float s = on ? dot(q, keys + j * 3 * inner) * scale : -CUDART_INF_F;
         const float now = fmaxf(top, lanes_max(s)), shrink = expf(top - now), weight = on ? expf(s - now) : 0;
-        sum = sum * shrink + lanes_sum(weight);
+        sum = sum * shrink + sked_i_warp_sum(weight);
         top = now;
         acc = add_rows(part, set, weight, keys + inner + piece * WARP * 3 * inner, 3 * inner, acc * shrink);
     }
@@ -757,7 +746,7 @@ cleanup:
 
 static void run_attention(const once_model *m, const once_layer *l, cudaStream_t stream)
 {
-    SKED_LAUNCH_CHAINED(attention_kernel, blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS),
+    SKED_LAUNCH_CHAINED(attention_kernel, sked_i_blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS),
                         ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, m->rows,
                         (const float *)l->qkv, l->mixed, l->lse);
 }
@@ -795,7 +784,7 @@ static void run_heads(const once_model *m, const once_encoder *e, cudaStream_t s
     job[1].bias = w + s->wait_bias;
     job[2].bias = w + s->last_bias;
     run_jobs(m, 3, job, stream);
-    SKED_LAUNCH_CHAINED(first_wait_kernel, dim3(blocks_of(s->context, WARP), (unsigned)m->lessons),
+    SKED_LAUNCH_CHAINED(first_wait_kernel, dim3(sked_i_blocks_of(s->context, WARP), (unsigned)m->lessons),
                         SUM_ROWS * WARP, 0, stream, *m);
 }
 
@@ -923,7 +912,7 @@ __device__ static void fold_rest(const once_model &m, int64_t b, float *gradient
         float sum = 0;
         for (int64_t j = threadIdx.x % WARP; j < w; j += WARP)
             sum += rest[m.at.empty_part + j] * m.scale[b * w + j] * m.parameter[s.device_weight + k * w + j];
-        sum = lanes_sum(sum);
+        sum = sked_i_warp_sum(sum);
         if (threadIdx.x % WARP == 0)
             gradient[s.empty_device + k] = m.empty[b * c + k] > 0 ? sum + rest[m.at.empty + k] : 0;
     }
@@ -976,7 +965,7 @@ __device__ static void heat_back(const once_model &m, int64_t b, const float *fi
             sum += row_dot(at.width, w + at.scale_weight, film + i * 2 * widest, k);
             sum += row_dot(at.width, w + at.shift_weight, film + i * 2 * widest + widest, k);
         }
-        sum = lanes_sum(sum);
+        sum = sked_i_warp_sum(sum);
         if (threadIdx.x % WARP == 0)
             d[k] = second[k] > 0 ? sum : 0;
     }
@@ -986,7 +975,7 @@ __device__ static void heat_back(const once_model &m, int64_t b, const float *fi
     for (int64_t k = threadIdx.x; k < (int64_t)s.temperature * s.temperature; k += blockDim.x)
         g[s.heat2_weight + k] = first[k / s.temperature] * d[k % s.temperature];
     for (int32_t k = warp; k < s.temperature; k += warps) {
-        const float sum = lanes_sum(row_dot(s.temperature, w + s.heat2_weight, d, k));
+        const float sum = sked_i_warp_sum(row_dot(s.temperature, w + s.heat2_weight, d, k));
         if (threadIdx.x % WARP == 0)
             before[k] = first[k] > 0 ? sum : 0;
     }
@@ -1045,7 +1034,8 @@ static void layer_back(const once_model *m, const once_encoder *e, int k, float 
     norm_back(m, l->middle, at->norm2_gain, l->stat2, l->dnorm2, l->dout, l->dmiddle, stream);
     linear_back(m, inner, s->dim, l->dmiddle, at->merge_weight, e->dmixed, stream);
     const attention_grad a = {l->qkv, l->mixed, l->lse, e->dmixed, l->dqkv, m->rows};
-    SKED_LAUNCH_CHAINED(attention_grad_kernel, dim3(blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS), 2),
+    SKED_LAUNCH_CHAINED(attention_grad_kernel,
+                        dim3(sked_i_blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS), 2),
                         ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, a);
     linear_back(m, s->dim, 3 * inner, l->dqkv, at->qkv_weight, l->dnorm1, stream);
     norm_back(m, l->in, at->norm1_gain, l->stat1, l->dnorm1, l->dmiddle, dinput, stream);
@@ -1059,7 +1049,7 @@ static void heads_back(const once_model *m, const once_encoder *e, cudaStream_t 
     const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest;
     SKED_LAUNCH_CHAINED(fold_rows_kernel, (unsigned)m->rows, 64, 0, stream, *m, e->dplain, e->dwait,
                         e->dlast);
-    SKED_LAUNCH_CHAINED(fold_kernel, dim3(blocks_of(s->width, WARP) + 1, (unsigned)m->lessons),
+    SKED_LAUNCH_CHAINED(fold_kernel, dim3(sked_i_blocks_of(s->width, WARP) + 1, (unsigned)m->lessons),
                         SUM_ROWS * WARP, 0, stream, *m, e->gradient, e->dfilm + s->layers * 2 * widest,
                         stride, widest);
     linear_job t = job_of(s->width, s->dim, e->dplain, w + s->op_weight, e->dembedding);
@@ -1091,7 +1081,8 @@ static void weights_back(const once_model *m, const once_encoder *e, cudaStream_
         jobs.job[jobs.count - 1].film = layer_film(m, k);
     }
     for (int k = 0; k < jobs.count; k++) {
-        const unsigned its = blocks_of(jobs.job[k].p, TILE_ROWS) * blocks_of(jobs.job[k].q, TILE_COLUMNS);
+        const unsigned its =
+            sked_i_blocks_of(jobs.job[k].p, TILE_ROWS) * sked_i_blocks_of(jobs.job[k].q, TILE_COLUMNS);
         tiles = its > tiles ? its : tiles;
     }
     SKED_LAUNCH_CHAINED(weight_kernel, dim3(tiles, (unsigned)m->lessons, (unsigned)jobs.count), TILE_THREADS,
@@ -1118,7 +1109,8 @@ static void sums_back(const once_model *m, const once_encoder *e, cudaStream_t s
         jobs.job[jobs.count++] = {l->hidden, NULL, l->dfilmed, s->mlp, film, film + widest, stride};
     }
     const int32_t p = s->mlp > s->dim ? s->mlp : s->dim;
-    SKED_LAUNCH_CHAINED(sum_rows_kernel, dim3(blocks_of(p, WARP), (unsigned)m->lessons, (unsigned)jobs.count),
+    SKED_LAUNCH_CHAINED(sum_rows_kernel,
+                        dim3(sked_i_blocks_of(p, WARP), (unsigned)m->lessons, (unsigned)jobs.count),
                         SUM_ROWS * WARP, 0, stream, m->lesson, jobs);
 }
 

@@ -6,11 +6,6 @@
 
 #define FULL 0xffffffffu
 
-static inline unsigned blocks_of(int64_t count, int64_t each)
-{
-    return (unsigned)((count + each - 1) / each);
-}
-
 /* ------------------------------------------------------------------ loss */
 
 enum { LOSS_THREADS = 128 };
@@ -270,8 +265,9 @@ __global__ static void splits_kernel(const __grid_constant__ once_model m, const
 void once_sum_launch(const once_model *m, float *partial, cudaStream_t stream)
 {
     const sked_i_gpu_shape *s = &m->shape;
-    const unsigned across = blocks_of(s->width, TILE), device = blocks_of(s->context, TILE) * across;
-    const unsigned tiles = blocks_of(2 * s->context + SKED_I_STATE_FEATURES, TILE) * across + device;
+    const unsigned across = sked_i_blocks_of(s->width, TILE),
+                   device = sked_i_blocks_of(s->context, TILE) * across;
+    const unsigned tiles = sked_i_blocks_of(2 * s->context + SKED_I_STATE_FEATURES, TILE) * across + device;
     SKED_LAUNCH_CHAINED(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream,
                         *m);
     SKED_LAUNCH_CHAINED(product_kernel, dim3(tiles, ONCE_SPLITS, (unsigned)m->lessons), TILE_THREADS, 0,

@@ -5,21 +5,8 @@
 #include "backend/cuda/gflownet_model.h"
 
 enum { NORM_THREADS = 128, NORM_BLOCKS = 64, LANES = 32 };
-static const unsigned all_lanes = 0xffffffffu;
-
-static inline unsigned blocks_of(int64_t count, int64_t each)
-{
-    return (unsigned)((count + each - 1) / each);
-}
 
 /* ------------------------------------------------------------------ kernels */
-
-__device__ static double lanes_sum(double x)
-{
-    for (int by = LANES / 2; by > 0; by /= 2)
-        x += __shfl_xor_sync(all_lanes, x, by);
-    return x;
-}
 
 /* Squares of a share of the numbers; partial: [vectors, NORM_BLOCKS] */
 __global__ static void square_kernel(int64_t total, const float *gradient, double *partial)
@@ -31,7 +18,7 @@ __global__ static void square_kernel(int64_t total, const float *gradient, doubl
     for (int64_t i = (int64_t)blockIdx.x * NORM_THREADS + threadIdx.x; i < total;
          i += (int64_t)NORM_BLOCKS * NORM_THREADS)
         sum += (double)g[i] * g[i];
-    sum = lanes_sum(sum);
+    sum = sked_i_warp_sum(sum);
     if (threadIdx.x % LANES == 0)
         part[threadIdx.x / LANES] = sum;
     __syncthreads();
@@ -49,7 +36,7 @@ __global__ static void norm_kernel(const double *partial, double *norm)
     double sum = 0;
     for (int k = (int)threadIdx.x; k < NORM_BLOCKS; k += LANES)
         sum += partial[blockIdx.x * NORM_BLOCKS + k];
-    sum = lanes_sum(sum);
+    sum = sked_i_warp_sum(sum);
     if (threadIdx.x == 0)
         norm[blockIdx.x] = sqrt(sum);
 }
@@ -108,10 +95,7 @@ void sked_i_gpu_close(sked_i_gpu_model *m)
 
 void sked_i_gpu_cut_model(sked_i_gpu_model *m)
 {
-    const int64_t total = m->shape.total;
-    float **const all[] = {&m->parameter, &m->moment1, &m->moment2, &m->sum};
-    for (float **at : all)
-        *at = sked_i_cut<float>(&m->fixed, total);
+    sked_i_cut_all(&m->fixed, m->shape.total, {&m->parameter, &m->moment1, &m->moment2, &m->sum});
 }
 
 void sked_i_gpu_cut_gradients(sked_i_gpu_model *m, sked_i_cuda_arena *a)
@@ -148,6 +132,19 @@ sked_status sked_i_gpu_download(const sked_i_gpu_model *m, void *to, const void 
         CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, m->stream));
 cleanup:
     return st;
+}
+
+sked_status sked_i_gpu_check_walks(int32_t count, const int32_t *status, int32_t n, sked_error *err)
+{
+    int32_t k = 0;
+    while (k < count && (status[k] & 255) == GPU_WALK_OK)
+        k++;
+    if (k == count)
+        return SKED_OK;
+    const int step = status[k] >> 8;
+    if ((status[k] & 255) == GPU_WALK_NOT_LEGAL)
+        return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", step);
+    return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d", step, (int)n);
 }
 
 /* ------------------------------------------------------------------ the tables */
@@ -193,7 +190,7 @@ void sked_i_gpu_norms(const sked_i_gpu_model *m)
 /* The sum of the gradients after cutting, times share, in m->sum; or added to what that holds. */
 static void add_gradients(const sked_i_gpu_model *m, double clip, double share, bool add)
 {
-    SKED_LAUNCH_CHAINED(add_kernel, blocks_of(m->shape.total, 256), 256, 0, m->stream, m->shape.total,
+    SKED_LAUNCH_CHAINED(add_kernel, sked_i_blocks_of(m->shape.total, 256), 256, 0, m->stream, m->shape.total,
                         m->lessons, clip, share, (const double *)m->norm, (const float *)m->gradient, add,
                         m->sum);
 }
@@ -220,8 +217,8 @@ sked_status sked_i_gpu_update(sked_i_gpu_model *m, const sked_i_gpu_step *how, c
     } else {
         add_gradients(m, how->clip, how->share, false);
     }
-    SKED_LAUNCH_CHAINED(adam_kernel, blocks_of(m->shape.total, 256), 256, 0, m->stream, m->shape.total, *how,
-                        (const float *)m->sum, m->parameter, m->moment1, m->moment2);
+    SKED_LAUNCH_CHAINED(adam_kernel, sked_i_blocks_of(m->shape.total, 256), 256, 0, m->stream, m->shape.total,
+                        *how, (const float *)m->sum, m->parameter, m->moment1, m->moment2);
     CUDA_TRY(cudaGetLastError());
 cleanup:
     return st;

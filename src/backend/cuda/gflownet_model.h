@@ -41,6 +41,11 @@ sked_status sked_i_gpu_upload(const sked_i_gpu_model *m, const void *to, const v
 sked_status sked_i_gpu_download(const sked_i_gpu_model *m, void *to, const void *from, size_t bytes,
                                 sked_error *err);
 
+/* How a trajectory ended: one of these, and the step << 8. */
+enum gpu_walk_status { GPU_WALK_OK, GPU_WALK_NO_PROBABILITY, GPU_WALK_NOT_LEGAL };
+/* BUG where one of the trajectories of n ops went wrong: the first. */
+sked_status sked_i_gpu_check_walks(int32_t count, const int32_t *status, int32_t n, sked_error *err);
+
 /*
  * Problems as one block of bytes that is copied at once: where the host writes it (NULL: only its size is
  * wanted), and where it will be.

@@ -8,7 +8,7 @@
  *   gflownet_encoder.cu  the encoder and the rows the walks read, and the way back to the parameters
  *   gflownet_walk*       trajectories, one thread block each, with the gradient of log P_F - log P_B of each
  *   gflownet_learn.cu    losses, sums over trajectories
- *   gflownet_device.cu   memory and order of launches
+ *   gflownet_policy.cu   memory and order of launches
  *   gflownet_model.cu    parameters, cutting, Adam: as for stepwise
  */
 #ifndef SKED_BACKEND_CUDA_GFLOWNET_ONCE_H
@@ -99,8 +99,7 @@ enum { ONCE_WEIGHTS = (ONCE_STATES + ONCE_WIDE) * ONCE_STRIDE * 4 }; /* bytes */
 /* Walks of 128 threads that share a block then at most, as registers allow: without and with gradients. */
 enum { ONCE_SIDE = 4, ONCE_SIDE_GRAD = 5 };
 
-/* Numbers of the walk itself. status: 0, or 1 + what went wrong. */
-typedef enum walk_status { WALK_OK, WALK_NO_PROBABILITY, WALK_NOT_LEGAL } walk_status;
+/* Numbers of the walk itself. */
 struct walk_head {
     double makespan, busy, work_left, log_forward, log_backward;
     double value; /* PPO: the loss of the steps so far */
@@ -118,7 +117,7 @@ struct walk_told {
     double there; /* the data where it was made */
 };
 
-/* A device whose last op, or what is told of it, changes. before_op -1: it was empty. */
+/* A device whose last op or its features change. before_op -1: it was empty. */
 struct walk_change {
     int32_t column, before_op, after_op;
     float before[SKED_I_LAST_FEATURES], after[SKED_I_LAST_FEATURES];
@@ -240,7 +239,7 @@ struct once_model {
     float *wait, *last; /* [rows, context] */
     /* Per trajectory. */
     double *log_forward, *log_backward, *makespan; /* [walks] */
-    int32_t *status;                               /* [walks] walk_status, and step << 8 */
+    int32_t *status;                               /* [walks] gpu_walk_status */
     int32_t *n_versions;                           /* [walks] */
     double *slope; /* [walks] of the loss by what the walk took the gradient of */
     double *value; /* [walks] PPO: the loss */
@@ -253,7 +252,7 @@ struct once_layer {
     float *dout, *dfilmed, *dnorm2, *dmiddle, *dqkv, *dnorm1;
 };
 struct once_encoder {
-    float *feature; /* [rows, STATIC] */
+    const float *feature; /* [rows, STATIC] */
     once_layer layer[SKED_I_MAX_LAYERS];
     float *last, *stat, *out; /* [rows, dim], [rows, 2], [rows, dim] */
     /* Gradients. */

@@ -1,6 +1,7 @@
 /* The encode-once policy on a GPU: memory, copies and the order of launches. */
 #include "backend/cuda/gflownet_once.h"
 
+#include <assert.h>
 #include <math.h>
 #include <new>
 #include <stdio.h>
@@ -197,18 +198,10 @@ static void choose_block(once_device *d, int64_t walks, int64_t crowd)
 static void pack_all(once_device *d, gpu_pack *p)
 {
     once_model *m = &d->model;
-    once_lesson *lessons = p->host != NULL ? (once_lesson *)p->host : NULL;
-    m->lesson = (const once_lesson *)p->at;
-    p->used = ((size_t)d->model.lessons * sizeof(once_lesson) + 15) / 16 * 16;
-    int32_t *row_lesson = p->host != NULL ? (int32_t *)(p->host + p->used) : NULL;
-    m->row_lesson = (const int32_t *)(p->at + p->used);
-    p->used += ((size_t)m->rows * sizeof(int32_t) + 15) / 16 * 16;
-    int32_t *walk_lesson = p->host != NULL ? (int32_t *)(p->host + p->used) : NULL;
-    m->walk_lesson = (const int32_t *)(p->at + p->used);
-    p->used += ((size_t)m->walks * sizeof(int32_t) + 15) / 16 * 16;
-    float *feature = p->host != NULL ? (float *)(p->host + p->used) : NULL;
-    d->encoder.feature = (float *)(p->at + p->used);
-    p->used += (size_t)m->rows * SKED_I_STATIC_FEATURES * sizeof(float);
+    once_lesson *lessons = gpu_room(p, m->lessons, &m->lesson);
+    int32_t *row_lesson = gpu_room(p, m->rows, &m->row_lesson);
+    int32_t *walk_lesson = gpu_room(p, m->walks, &m->walk_lesson);
+    float *feature = gpu_room(p, (int64_t)m->rows * SKED_I_STATIC_FEATURES, &d->encoder.feature);
     for (size_t b = 0; b < (size_t)d->model.lessons; b++) {
         once_lesson *l = &d->lesson[b];
         once_pack_lesson(p, d->walks[b], l);
@@ -244,28 +237,20 @@ static void place_layer(sked_i_cuda_arena *a, const sked_i_gpu_shape *s, int64_t
                         once_layer *l)
 {
     const int64_t inner = (int64_t)HEADS * s->head;
-    l->in = sked_i_cut<float>(a, rows * s->dim);
-    l->norm1 = sked_i_cut<float>(a, rows * s->dim);
-    l->stat1 = sked_i_cut<float>(a, rows * 2);
+    sked_i_cut_all(a, rows * s->dim, {&l->in, &l->norm1, &l->middle, &l->norm2});
+    sked_i_cut_all(a, rows * 2, {&l->stat1, &l->stat2});
+    sked_i_cut_all(a, rows * s->mlp, {&l->hidden, &l->active});
     l->qkv = sked_i_cut<float>(a, rows * 3 * inner);
     l->mixed = sked_i_cut<float>(a, rows * inner);
     l->lse = sked_i_cut<float>(a, rows * HEADS);
-    l->middle = sked_i_cut<float>(a, rows * s->dim);
-    l->norm2 = sked_i_cut<float>(a, rows * s->dim);
-    l->stat2 = sked_i_cut<float>(a, rows * 2);
-    l->hidden = sked_i_cut<float>(a, rows * s->mlp);
-    l->active = sked_i_cut<float>(a, rows * s->mlp);
     if (!grad)
         return;
-    l->dout = sked_i_cut<float>(a, rows * s->dim);
+    sked_i_cut_all(a, rows * s->dim, {&l->dout, &l->dnorm2, &l->dmiddle, &l->dnorm1});
     l->dfilmed = sked_i_cut<float>(a, rows * s->mlp);
-    l->dnorm2 = sked_i_cut<float>(a, rows * s->dim);
-    l->dmiddle = sked_i_cut<float>(a, rows * s->dim);
     l->dqkv = sked_i_cut<float>(a, rows * 3 * inner);
-    l->dnorm1 = sked_i_cut<float>(a, rows * s->dim);
 }
 
-/* Without gradients all layers work in the same memory, but for the row that goes on. */
+/* Without gradients all layers work in the same memory, but for the rows that they pass on. */
 static void place_encoder(once_device *d, sked_i_cuda_arena *a)
 {
     const sked_i_gpu_shape *s = &d->shape;
@@ -281,16 +266,13 @@ static void place_encoder(once_device *d, sked_i_cuda_arena *a)
         if (!d->grad && k % 2 == 1)
             e->layer[k].in = other;
     }
-    e->last = sked_i_cut<float>(a, rows * s->dim);
+    sked_i_cut_all(a, rows * s->dim, {&e->last, &e->out});
     e->stat = sked_i_cut<float>(a, rows * 2);
-    e->out = sked_i_cut<float>(a, rows * s->dim);
     if (!d->grad)
         return;
+    sked_i_cut_all(a, rows * s->dim, {&e->dembedding, &e->dinput});
+    sked_i_cut_all(a, rows * s->context, {&e->dwait, &e->dlast});
     e->dplain = sked_i_cut<float>(a, rows * s->width);
-    e->dwait = sked_i_cut<float>(a, rows * s->context);
-    e->dlast = sked_i_cut<float>(a, rows * s->context);
-    e->dembedding = sked_i_cut<float>(a, rows * s->dim);
-    e->dinput = sked_i_cut<float>(a, rows * s->dim);
     e->dmixed = sked_i_cut<float>(a, rows * inner);
     e->dfilm = sked_i_cut<float>(a, lessons * (s->layers + 1) * 2 * widest);
     d->lessons = d->model.lessons;
@@ -303,20 +285,13 @@ static void place_rows(once_device *d, sked_i_cuda_arena *a)
     const sked_i_gpu_shape *s = &d->shape;
     once_model *m = &d->model;
     const int64_t lessons = m->lessons, rows = m->rows;
-    m->heat1 = sked_i_cut<float>(a, lessons * s->temperature);
-    m->heat2 = sked_i_cut<float>(a, lessons * s->temperature);
+    sked_i_cut_all(a, lessons * s->temperature, {&m->heat1, &m->heat2});
+    sked_i_cut_all(a, lessons * s->width, {&m->scale, &m->shift, &m->out, &m->empty_part});
+    sked_i_cut_all(a, lessons * s->context, {&m->empty, &m->first_sum});
     m->film = sked_i_cut<float>(a, lessons * s->layers * 2 * s->mlp);
-    m->scale = sked_i_cut<float>(a, lessons * s->width);
-    m->shift = sked_i_cut<float>(a, lessons * s->width);
-    m->out = sked_i_cut<float>(a, lessons * s->width);
     m->direct = sked_i_cut<float>(a, lessons * DIRECT);
-    m->empty = sked_i_cut<float>(a, lessons * s->context);
-    m->empty_part = sked_i_cut<float>(a, lessons * s->width);
-    m->first_sum = sked_i_cut<float>(a, lessons * s->context);
-    m->plain = sked_i_cut<float>(a, rows * s->width);
-    m->op = sked_i_cut<float>(a, rows * s->width);
-    m->wait = sked_i_cut<float>(a, rows * s->context);
-    m->last = sked_i_cut<float>(a, rows * s->context);
+    sked_i_cut_all(a, rows * s->width, {&m->plain, &m->op});
+    sked_i_cut_all(a, rows * s->context, {&m->wait, &m->last});
 }
 
 /* What the trajectories of a problem keep, and with gradients what they say. */
@@ -346,8 +321,7 @@ static void place_zeros(once_device *d, sked_i_cuda_arena *a)
     for (int32_t b = 0; b < d->model.lessons; b++) {
         once_lesson &l = d->lesson[b];
         l.dop = sked_i_cut<float>(a, (int64_t)l.count * l.n * w);
-        l.dwait = sked_i_cut<float>(a, (int64_t)l.count * l.n * c);
-        l.dlast = sked_i_cut<float>(a, (int64_t)l.count * l.n * c);
+        sked_i_cut_all(a, (int64_t)l.count * l.n * c, {&l.dwait, &l.dlast});
     }
     d->zero_bytes = (int64_t)(a->used - begin);
 }
@@ -379,8 +353,7 @@ static void place_all(once_device *d, sked_i_cuda_arena *a)
     if (!d->grad)
         return;
     place_zeros(d, a);
-    m->slope = sked_i_cut<double>(a, walks);
-    m->value = sked_i_cut<double>(a, walks);
+    sked_i_cut_all(a, walks, {&m->slope, &m->value});
     m->n_versions = sked_i_cut<int32_t>(a, walks);
     d->norm = d->out.norm;
     d->partial_sum = sked_i_cut<float>(a, lessons * ONCE_SPLITS * (m->at.total - m->at.small));
@@ -416,6 +389,7 @@ static sked_status make_room(once_device *d, int32_t count, sked_error *err)
 /* Takes what the caller gives. */
 static sked_status take(once_device *d, int32_t count, sked_i_gpu_walks *w, sked_error *err)
 {
+    assert(count > 0);
     const sked_status st = make_room(d, count, err);
     for (int32_t b = 0; st == SKED_OK && b < count; b++) {
         d->given[b] = once_walks();
@@ -468,18 +442,17 @@ static size_t measure(once_device *d, int32_t count, once_walks *w, bool grad)
 static sked_status upload_steps(once_device *d, sked_error *err)
 {
     sked_status st = SKED_OK;
-    for (size_t b = 0; b < (size_t)d->model.lessons; b++) {
+    for (int32_t b = 0; b < d->model.lessons; b++) {
         const once_lesson *l = &d->lesson[b];
-        const size_t bytes = (size_t)l->count * (size_t)l->n * sizeof(int32_t);
+        const once_walks *w = d->walks[b];
+        const size_t count = (size_t)l->count, bytes = count * (size_t)l->n * sizeof(int32_t);
         if (!l->replay)
             continue;
-        CUDA_TRY(cudaMemcpyAsync(l->op, d->walks[b]->op, bytes, cudaMemcpyHostToDevice, d->stream));
-        CUDA_TRY(cudaMemcpyAsync(l->device, d->walks[b]->device, bytes, cudaMemcpyHostToDevice, d->stream));
+        SKED_TRY(sked_i_gpu_upload(d, l->op, w->op, bytes, err));
+        SKED_TRY(sked_i_gpu_upload(d, l->device, w->device, bytes, err));
         if (l->credit != NULL) {
-            CUDA_TRY(cudaMemcpyAsync(l->log_step, d->walks[b]->log_step, 2 * bytes, cudaMemcpyHostToDevice,
-                                     d->stream));
-            CUDA_TRY(cudaMemcpyAsync(l->credit, d->walks[b]->slope, (size_t)l->count * sizeof(double),
-                                     cudaMemcpyHostToDevice, d->stream));
+            SKED_TRY(sked_i_gpu_upload(d, l->log_step, w->log_step, 2 * bytes, err));
+            SKED_TRY(sked_i_gpu_upload(d, l->credit, w->slope, count * sizeof(double), err));
         }
         CUDA_TRY(cudaStreamSynchronize(d->stream));
     }
@@ -517,7 +490,7 @@ static sked_status open_call(once_device *d, size_t need, const char *what, sked
     pack.host = d->up.at;
     pack.at = d->upload;
     pack_all(d, &pack);
-    CUDA_TRY(cudaMemcpyAsync(d->upload, d->up.at, d->upload_bytes, cudaMemcpyHostToDevice, d->stream));
+    SKED_TRY(sked_i_gpu_upload(d, d->upload, d->up.at, d->upload_bytes, err));
     SKED_TRY(upload_steps(d, err));
 cleanup:
     return st;
@@ -543,17 +516,18 @@ cleanup:
     return st;
 }
 
-static sked_status check_walk(int32_t status, int32_t n, sked_error *err)
+/* Trajectories and their numbers, as far as their pointers are not NULL; op: devices follow. */
+static void hand_out(const sked_i_gpu_walks *to, size_t count, size_t cells, const int32_t *op,
+                     const double *log_forward, const double *log_backward, const double *makespan)
 {
-    const int step = status >> 8;
-    switch (status & 255) {
-    case WALK_OK:
-        return SKED_OK;
-    case WALK_NO_PROBABILITY:
-        return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d", step,
-                           (int)n);
-    default:
-        return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", step);
+    if (to->log_forward != NULL) {
+        memcpy(to->log_forward, log_forward, count * sizeof(double));
+        memcpy(to->log_backward, log_backward, count * sizeof(double));
+        memcpy(to->makespan, makespan, count * sizeof(double));
+    }
+    if (to->op != NULL && !to->replay) {
+        memcpy(to->op, op, cells * sizeof *op);
+        memcpy(to->device, op + cells, cells * sizeof *op);
     }
 }
 
@@ -567,14 +541,11 @@ static sked_status bring(once_device *d, bool learnt, sked_error *err)
         steps = steps || (d->walks[b]->op != NULL && !d->walks[b]->replay);
     SKED_TRY(pinned_reserve(&d->down, d->out.bytes, err));
     place_results(d, d->down.at, &r);
-    CUDA_TRY(cudaMemcpyAsync(d->down.at, d->out.begin, steps ? r.bytes : r.numbers, cudaMemcpyDeviceToHost,
-                             d->stream));
-    for (size_t b = 0; b < (size_t)d->model.lessons && !d->grad; b++) {
+    SKED_TRY(sked_i_gpu_download(d, d->down.at, d->out.begin, steps ? r.bytes : r.numbers, err));
+    for (int32_t b = 0; b < d->model.lessons && !d->grad; b++) {
         const once_lesson *l = &d->lesson[b];
-        if (l->log_step != NULL)
-            CUDA_TRY(cudaMemcpyAsync(d->walks[b]->log_step, l->log_step,
-                                     (size_t)l->count * (size_t)l->n * sizeof(double), cudaMemcpyDeviceToHost,
-                                     d->stream));
+        SKED_TRY(sked_i_gpu_download(d, d->walks[b]->log_step, l->log_step,
+                                     (size_t)l->count * (size_t)l->n * sizeof(double), err));
     }
     CUDA_TRY(cudaStreamSynchronize(d->stream));
     for (size_t b = 0; b < (size_t)d->model.lessons; b++) {
@@ -582,17 +553,9 @@ static sked_status bring(once_device *d, bool learnt, sked_error *err)
         const once_lesson *l = &d->lesson[b];
         const size_t count = (size_t)l->count, cells = count * (size_t)l->n;
         const int32_t *op = r.steps + (l->op - d->out.steps);
-        for (int32_t k = 0; k < l->count; k++)
-            SKED_TRY(check_walk(r.status[l->first_walk + k], l->n, err));
-        if (w->log_forward != NULL) {
-            memcpy(w->log_forward, r.log_forward + l->first_walk, count * sizeof(double));
-            memcpy(w->log_backward, r.log_backward + l->first_walk, count * sizeof(double));
-            memcpy(w->makespan, r.makespan + l->first_walk, count * sizeof(double));
-        }
-        if (w->op != NULL && !w->replay) {
-            memcpy(w->op, op, cells * sizeof *op);
-            memcpy(w->device, op + cells, cells * sizeof *op);
-        }
+        SKED_TRY(sked_i_gpu_check_walks(l->count, r.status + l->first_walk, l->n, err));
+        hand_out(w, count, cells, op, r.log_forward + l->first_walk, r.log_backward + l->first_walk,
+                 r.makespan + l->first_walk);
         if (learnt) {
             const double *of = r.loss + ONCE_LOSSES * b;
             w->from->loss = of[ONCE_LOSS];
@@ -712,40 +675,18 @@ static sked_status make_drawn(once_walks *w, sked_error *err)
     return st;
 }
 
-/* Advantages of what was drawn (loss.c): minus what log P_F of each trajectory counts. */
+/* Advantages of what was drawn: minus what log P_F of each trajectory counts. */
 static void set_slopes(once_walks *w)
 {
     const sked_i_gpu_problem *p = w->problem;
-    double *slope = w->makespan + w->count, mean = 0, square = 0;
+    double *slope = w->makespan + w->count;
     for (int32_t k = 0; k < w->count; k++) {
         const double speedup = w->makespan[k] > 0 ? p->work / w->makespan[k] : 1;
         slope[k] = (speedup - p->devices) / p->temperature;
     }
-    for (int32_t k = 0; k < w->count; k++)
-        mean += slope[k] / w->count;
-    for (int32_t k = 0; k < w->count; k++)
-        square += (slope[k] - mean) * (slope[k] - mean) / w->count;
-    const double unit = (1 + sqrt(square)) * w->count * p->n;
-    for (int32_t k = 0; k < w->count; k++)
-        slope[k] = (mean - slope[k]) / unit;
+    sked_i_advantages(w->count, p->n, slope);
     w->slope = slope;
     w->replay = true;
-}
-
-/* The caller has asked for what was drawn, where its pointers are not NULL. */
-static void hand_out(const once_walks *w)
-{
-    const sked_i_gpu_walks *to = w->from;
-    const size_t count = (size_t)w->count, bytes = count * (size_t)w->problem->n * sizeof *w->op;
-    if (to->op != NULL && !to->replay) {
-        memcpy(to->op, w->op, bytes);
-        memcpy(to->device, w->device, bytes);
-    }
-    if (to->log_forward != NULL) {
-        memcpy(to->log_forward, w->log_forward, count * sizeof(double));
-        memcpy(to->log_backward, w->log_backward, count * sizeof(double));
-        memcpy(to->makespan, w->makespan, count * sizeof(double));
-    }
 }
 
 /* PPO: what an action counts depends on what all trajectories reach, so they are drawn before they are learnt
@@ -757,7 +698,10 @@ static sked_status draw_given(once_device *d, const sked_i_limit *limit, sked_er
         SKED_TRY(make_drawn(&d->given[b], err));
     SKED_TRY(walk_given(d, limit, err));
     for (int32_t b = 0; b < d->n_given; b++) {
-        hand_out(&d->given[b]);
+        const once_walks *w = &d->given[b];
+        const size_t count = (size_t)w->count;
+        hand_out(w->from, count, count * (size_t)w->problem->n, w->op, w->log_forward, w->log_backward,
+                 w->makespan);
         set_slopes(&d->given[b]);
     }
 cleanup:

@@ -25,10 +25,10 @@ template <bool grad> __device__ static void take_step(const walk &w)
     choice c = {};
     if (warp_id() == 0)
         c = decide<grad>(w);
-    if (!grad && threadIdx.x == 0 && w.head->status == WALK_OK)
+    if (!grad && threadIdx.x == 0 && w.head->status == GPU_WALK_OK)
         take_choice<grad>(w, c);
     barrier();
-    if (w.head->status != WALK_OK)
+    if (w.head->status != GPU_WALK_OK)
         return;
     if (grad && threadIdx.x == 0)
         take_choice<grad>(w, c);
@@ -203,7 +203,7 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
     if (from == 0 && warp_id() == 1)
         draw_chance(w);
     barrier();
-    while (w.head->step < until && w.head->left > 0 && w.head->status == WALK_OK)
+    while (w.head->step < until && w.head->left > 0 && w.head->status == GPU_WALK_OK)
         make_step<grad, inside, threads>(w, shared);
     barrier();
     if (w.head->left > 0 && x->saved != NULL)

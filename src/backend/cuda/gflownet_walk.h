@@ -118,13 +118,6 @@ __device__ static inline int32_t barrier_count(bool in)
 
 /* ------------------------------------------------------------------ reductions */
 
-__device__ static double warp_sum(double x)
-{
-#pragma unroll 1
-    for (int by = WARP / 2; by > 0; by /= 2)
-        x += __shfl_xor_sync(FULL, x, by);
-    return x;
-}
 /* The least of one number and the most of two others over the lanes, at once: none waits for another. */
 __device__ static void warp_extremes(double *least, double *most, double *also)
 {
@@ -137,13 +130,6 @@ __device__ static void warp_extremes(double *least, double *most, double *also)
         *also = later(*also, d);
     }
 }
-__device__ static float warp_sum_float(float x)
-{
-    for (int by = WARP / 2; by > 0; by /= 2)
-        x += __shfl_xor_sync(FULL, x, by);
-    return x;
-}
-
 /* Sum j of four over the lanes, j = (lane / 16) * 2 + (lane / 8) % 2; six exchanges in the place of twenty.
  */
 __device__ static float sum_four(const float *s)

@@ -306,8 +306,7 @@ __device__ static void look_back(const walk &w)
     int32_t count = 0;
     EACH_LANE(k, w.head->n_used)
         count += !w.followed[w.last[w.used[k]]];
-    for (int by = WARP / 2; by > 0; by /= 2)
-        count += __shfl_xor_sync(FULL, count, by);
+    count = sked_i_warp_sum(count);
     if (lane_id() == 0)
         w.head->log_backward -= logf((float)count);
 }

@@ -72,7 +72,7 @@ __device__ static void list_columns(const walk &w, bool all)
     }
 }
 
-/* What is told of all ready ops: earliest data, longest tail, latest end of a path. */
+/* Over all ready ops: earliest data, longest tail, latest end of a path. */
 struct ready_sums {
     double first, top, critical;
 };
@@ -194,7 +194,7 @@ __device__ static void pick_ops(const walk &w)
             int32_t longer = 0;
             EACH_LANE(i, w.head->n_ready)
                 longer += bits_of(start_key(w, i)) == start && ~bits_of(w.x->tail[w.ready[i]]) < tail;
-            ties -= (int32_t)warp_sum(longer);
+            ties -= sked_i_warp_sum(longer);
         }
         EACH_LANE_TOGETHER(i, w.head->n_ready) {
             bool sure = false, tie = false;

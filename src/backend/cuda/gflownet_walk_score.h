@@ -185,7 +185,7 @@ __device__ static float exponentials(float *logit, const int32_t *count, int32_t
         column += step;
         column -= column >= columns ? columns : 0;
     }
-    return warp_sum_float(sum);
+    return sked_i_warp_sum(sum);
 }
 
 /* The first of the largest. */
@@ -309,7 +309,7 @@ __device__ static void clipped_grad(const walk &w, int32_t pairs, float sum, int
     float entropy = 0;
     EACH_LANE(p, pairs)
         entropy -= w.logit[p] > 0 ? w.logit[p] / sum * logf(w.logit[p] / sum) : 0;
-    entropy = warp_sum_float(entropy);
+    entropy = sked_i_warp_sum(entropy);
     EACH_LANE(p, pairs) {
         const float share = w.logit[p] / sum;
         const float spread = share > 0 ? bonus * share * (logf(share) + entropy) : 0;
@@ -346,7 +346,7 @@ template <bool grad> __device__ static choice decide(const walk &w)
     __syncwarp();
     if (isnan(c.sum) || c.pair < 0) {
         if (lane_id() == 0)
-            h->status = isnan(c.sum) ? WALK_NO_PROBABILITY : WALK_NOT_LEGAL;
+            h->status = isnan(c.sum) ? GPU_WALK_NO_PROBABILITY : GPU_WALK_NOT_LEGAL;
         return c;
     }
     if (c.drawn)
@@ -469,7 +469,7 @@ __device__ static void straight_grad(const walk &w, const chunk &t)
                 sum += w.logit[(int64_t)(t.o + s / ONCE_CHUNK_DEVICES) * w.head->n_columns + t.d +
                                s % ONCE_CHUNK_DEVICES] *
                        w.straight[s * (DIRECT + 1) + 1 + k];
-        sum = warp_sum_float(sum);
+        sum = sked_i_warp_sum(sum);
         if (lane_id() == 0)
             w.sum_direct[k] += sum;
     }

@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include <cuda_runtime.h>
+#include <initializer_list>
 #include <math_constants.h>
 
 #ifdef __CUDACC__
@@ -28,14 +29,14 @@ bool sked_i_cuda_chains(void);
  * while the one before still runs, so that a launch costs less (on GPUs from compute capability 9 on). Every
  * kernel launched so begins with SKED_CHAIN(), behind which the work of all before it is seen.
  */
-#define SKED_LAUNCH_CHAINED(kernel, grid, block, shared, stream, ...)                         \
-    do {                                                                                      \
-        cudaLaunchAttribute early_ = {};                                                      \
-        early_.id = cudaLaunchAttributeProgrammaticStreamSerialization;                       \
-        early_.val.programmaticStreamSerializationAllowed = 1;                                \
-        cudaLaunchConfig_t config_ = {grid, block, shared, stream, &early_, 0};               \
-        config_.numAttrs = sked_i_cuda_chains() ? 1 : 0;                                      \
-        (void)cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__); /* cudaGetLastError tells */ \
+#define SKED_LAUNCH_CHAINED(kernel, grid, block, shared, stream, ...)                        \
+    do {                                                                                     \
+        cudaLaunchAttribute early_ = {};                                                     \
+        early_.id = cudaLaunchAttributeProgrammaticStreamSerialization;                      \
+        early_.val.programmaticStreamSerializationAllowed = 1;                               \
+        cudaLaunchConfig_t config_ = {grid, block, shared, stream, &early_, 0};              \
+        config_.numAttrs = sked_i_cuda_chains() ? 1 : 0;                                     \
+        (void)cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__); /* cudaGetLastError says */ \
     } while (0)
 __device__ static inline void sked_i_cuda_chain(void)
 {
@@ -48,6 +49,20 @@ __device__ static inline void sked_i_cuda_chain(void)
 #define SKED_LAUNCH_CHAINED SKED_LAUNCH
 #define SKED_CHAIN()        ((void)0)
 #endif
+
+/* Blocks of which each takes so many. */
+static inline unsigned sked_i_blocks_of(int64_t count, int64_t each)
+{
+    return (unsigned)((count + each - 1) / each);
+}
+
+/* The sum over the lanes of a warp, in all of them. */
+template <class T> __device__ static inline T sked_i_warp_sum(T x)
+{
+    for (int by = 16; by > 0; by /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, by);
+    return x;
+}
 
 static inline sked_status sked_i_cuda_fail(cudaError_t code, const char *what, sked_error *err)
 {
@@ -87,6 +102,12 @@ void *sked_i_cuda_arena_cut(sked_i_cuda_arena *arena, size_t bytes);
 template <class T> static inline T *sked_i_cut(sked_i_cuda_arena *arena, int64_t count)
 {
     return (T *)sked_i_cuda_arena_cut(arena, (size_t)count * sizeof(T));
+}
+template <class T>
+static inline void sked_i_cut_all(sked_i_cuda_arena *arena, int64_t count, std::initializer_list<T **> all)
+{
+    for (T **at : all)
+        *at = sked_i_cut<T>(arena, count);
 }
 /* Bytes that may be taken now: a little is left to others. */
 size_t sked_i_cuda_free_bytes(void);

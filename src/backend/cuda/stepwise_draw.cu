@@ -224,10 +224,10 @@ __device__ static int choose(const step_work &w, int k, int step, const pair_sco
 
 /* ------------------------------------------------------------------ walks */
 
-__device__ static void fail_at(const step_problem &p, int k, int step, int kind)
+__device__ static void fail_at(const step_problem &p, int k, int step, gpu_walk_status status)
 {
     if (threadIdx.x % SKED_STEP_WARP == 0)
-        p.trouble[k] = 1 + 2 * step + kind;
+        p.trouble[k] = status | step << 8;
 }
 
 /* log P_B of the step before. */
@@ -240,7 +240,7 @@ __device__ static void look_back(const step_work &w, int k, int step)
         const int op = p.op[(int64_t)k * p.ops + step - 1], *row = w.pick + w.count[0];
         const double lse = step_log_sum(w.count[1], [&](int i) { return (double)step_removal(w, i); });
         if (!(lse < CUDART_INF))
-            fail_at(p, k, step, STEP_NO_NUMBER);
+            fail_at(p, k, step, GPU_WALK_NO_PROBABILITY);
 #pragma unroll 1
         for (int i = 0; i < w.count[1]; i++)
             logp = row[i] == op ? (float)(step_removal(w, i) - lse) : logp;
@@ -249,9 +249,7 @@ __device__ static void look_back(const step_work &w, int k, int step)
 #pragma unroll 1
         for (int i = lane; i < p.ops; i += SKED_STEP_WARP)
             removable += (w.state[i] & STEP_IS_REMOVABLE) != 0;
-        for (int by = 16; by > 0; by /= 2)
-            removable += __shfl_xor_sync(sked_step_all, removable, by);
-        logp = -log((double)removable);
+        logp = -log((double)sked_i_warp_sum(removable));
     }
     if (lane == 0)
         p.log_backward[k] += logp;
@@ -277,12 +275,12 @@ __device__ static void go_forward(const step_work &w, int k, int step)
         apply_rule(w, k, step);
     s.lse = step_log_sum(s.count, [&](int i) { return s.score(i); });
     if (!(s.lse < CUDART_INF)) {
-        fail_at(p, k, step, STEP_NO_NUMBER);
+        fail_at(p, k, step, GPU_WALK_NO_PROBABILITY);
         return;
     }
     const int pair = choose(w, k, step, s);
     if (pair < 0) {
-        fail_at(p, k, step, STEP_NOT_LEGAL);
+        fail_at(p, k, step, GPU_WALK_NOT_LEGAL);
         return;
     }
     if (threadIdx.x == 0) {
@@ -422,10 +420,7 @@ static draw_function draw_of(step_drawing how)
 void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
                       const step_walk *walk, cudaStream_t stream)
 {
-    const step_load l = *load;
-    const step_walk steps = *walk;
-    const draw_function draw = draw_of(how);
-    SKED_LAUNCH(draw, blocks, threads, shared, stream, l, steps);
+    SKED_LAUNCH(draw_of(how), blocks, threads, shared, stream, *load, *walk);
 }
 
 cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared)

@@ -11,7 +11,7 @@ enum { SMALL_BLOCK = 256, LARGE_BLOCK = 1024 };
 /* Sum over the block, the same on every run; scratch: [32]. */
 __device__ static double block_sum(double x, double *scratch)
 {
-    x = step_warp_sum(x);
+    x = sked_i_warp_sum(x);
     if (threadIdx.x % SKED_STEP_WARP == 0)
         scratch[threadIdx.x / SKED_STEP_WARP] = x;
     __syncthreads();
@@ -24,8 +24,7 @@ __device__ static double block_sum(double x, double *scratch)
 
 __device__ static double block_max(double x, double *scratch)
 {
-    for (int by = 16; by > 0; by /= 2)
-        x = fmax(x, __shfl_xor_sync(sked_step_all, x, by));
+    x = step_warp_most(x);
     if (threadIdx.x % SKED_STEP_WARP == 0)
         scratch[threadIdx.x / SKED_STEP_WARP] = x;
     __syncthreads();
@@ -111,8 +110,7 @@ __global__ static void masks_kernel(const step_problem *problem)
 
 void sked_i_step_masks(const step_problem *problem, int problems, cudaStream_t stream)
 {
-    const dim3 grid(32, (unsigned)problems, 1);
-    SKED_LAUNCH(masks_kernel, grid, SMALL_BLOCK, 0, stream, problem);
+    SKED_LAUNCH(masks_kernel, dim3(32, (unsigned)problems), SMALL_BLOCK, 0, stream, problem);
 }
 
 /* ------------------------------------------------------------------ weights */
@@ -306,8 +304,8 @@ __global__ static void unfold_rows_kernel(const step_problem *problem, step_fold
         float dgain = 0, dnorm = 0;
         for (int i = first; i == first || (i < f.matrices && f.fold[i].follows); i++)
             unfold_row(p, f.fold[i], f.matrix[i], w, k, dgain, dnorm);
-        dgain = step_warp_sum(dgain);
-        dnorm = step_warp_sum(dnorm);
+        dgain = sked_i_warp_sum(dgain);
+        dnorm = sked_i_warp_sum(dnorm);
         if (threadIdx.x % SKED_STEP_WARP == 0 && f.fold[first].gain >= 0) {
             p.gradient[f.fold[first].gain + k] = dgain;
             p.gradient[f.fold[first].norm + k] = dnorm;
@@ -369,7 +367,7 @@ __device__ static void film_grad(const step_problem &p, const step_folding &f, c
             p.gradient[film.scale_weight + at] = second[k] * dscale[c];
             p.gradient[film.shift_weight + at] = second[k] * dshift[c];
         }
-        sum = step_warp_sum(sum);
+        sum = sked_i_warp_sum(sum);
         if (lane == 0)
             dsecond[k] += sum;
     }
@@ -414,39 +412,30 @@ __global__ static void cool_kernel(const step_problem *problem, step_folding f, 
 
 /* ------------------------------------------------------------------ launches */
 
-static int blocks_for(int64_t items)
-{
-    const int64_t blocks = (items + SMALL_BLOCK - 1) / SMALL_BLOCK;
-    return (int)(blocks < 1 ? 1 : blocks > 256 ? 256 : blocks);
-}
-
 void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaStream_t stream)
 {
-    const step_load l = *load;
-    const step_folding f = *folding;
-    const dim3 grid(32, (unsigned)f.matrices, (unsigned)l.problems);
-    SKED_LAUNCH(warm_kernel, l.problems, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
-    SKED_LAUNCH(fold_kernel, grid, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
+    const dim3 grid(32, (unsigned)folding->matrices, (unsigned)load->problems);
+    SKED_LAUNCH(warm_kernel, load->problems, SMALL_BLOCK, 0, stream, load->problem, *folding,
+                load->parameter);
+    SKED_LAUNCH(fold_kernel, grid, SMALL_BLOCK, 0, stream, load->problem, *folding, load->parameter);
 }
 
 void sked_i_step_loss(const step_load *load, cudaStream_t stream)
 {
-    const step_load l = *load;
-    SKED_LAUNCH(loss_kernel, l.problems, SMALL_BLOCK, 0, stream, l.problem);
+    SKED_LAUNCH(loss_kernel, load->problems, SMALL_BLOCK, 0, stream, load->problem);
 }
 
 void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,
                         int64_t size, cudaStream_t stream)
 {
-    const step_load l = *load;
-    const step_folding f = *folding;
-    const unsigned problems = (unsigned)l.problems;
-    const dim3 gather((unsigned)blocks_for(size), problems), grid(8, (unsigned)f.matrices, problems),
+    const unsigned problems = (unsigned)load->problems, parts = sked_i_blocks_of(size, SMALL_BLOCK);
+    const dim3 gather(parts < 256 ? parts : 256, problems), grid(8, (unsigned)folding->matrices, problems),
         plain(4, problems);
-    SKED_LAUNCH(gather_kernel, gather, SMALL_BLOCK, 0, stream, l.problem, gradients, size);
-    SKED_LAUNCH(unfold_rows_kernel, grid, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
-    SKED_LAUNCH(unfold_columns_kernel, grid, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
-    SKED_LAUNCH(unfold_plain_kernel, plain, SMALL_BLOCK, 0, stream, l.problem, l.net);
-    SKED_LAUNCH(cool_kernel, problems, LARGE_BLOCK, 0, stream, l.problem, f, l.parameter);
-    SKED_LAUNCH(value_kernel, problems, LARGE_BLOCK, 0, stream, l.problem);
+    SKED_LAUNCH(gather_kernel, gather, SMALL_BLOCK, 0, stream, load->problem, gradients, size);
+    SKED_LAUNCH(unfold_rows_kernel, grid, SMALL_BLOCK, 0, stream, load->problem, *folding, load->parameter);
+    SKED_LAUNCH(unfold_columns_kernel, grid, SMALL_BLOCK, 0, stream, load->problem, *folding,
+                load->parameter);
+    SKED_LAUNCH(unfold_plain_kernel, plain, SMALL_BLOCK, 0, stream, load->problem, load->net);
+    SKED_LAUNCH(cool_kernel, problems, LARGE_BLOCK, 0, stream, load->problem, *folding, load->parameter);
+    SKED_LAUNCH(value_kernel, problems, LARGE_BLOCK, 0, stream, load->problem);
 }

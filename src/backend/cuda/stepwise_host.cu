@@ -129,21 +129,6 @@ cleanup:
     return st;
 }
 
-/* The first trajectory with trouble. */
-static sked_status check_trouble(const step_problem *p, const int32_t *trouble, sked_error *err)
-{
-    for (int32_t k = 0; k < p->batch; k++) {
-        if (trouble[k] == 0)
-            continue;
-        const int step = (trouble[k] - 1) / 2;
-        if ((trouble[k] - 1) % 2 == STEP_NOT_LEGAL)
-            return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", step);
-        return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d", step,
-                           p->ops);
-    }
-    return SKED_OK;
-}
-
 /* Trajectories and their numbers to the caller, losses too where `loss` [count, STEP_LOSS_NUMBERS] is there.
  */
 static sked_status bring(device *d, double *loss, double *norm, sked_error *err)
@@ -167,7 +152,7 @@ static sked_status bring(device *d, double *loss, double *norm, sked_error *err)
     }
     SKED_TRY(sked_i_gpu_settle(d, err));
     for (int k = 0; k < d->count; next += d->problem[k++].batch)
-        SKED_TRY(check_trouble(&d->problem[k], next, err));
+        SKED_TRY(sked_i_gpu_check_walks(d->problem[k].batch, next, d->problem[k].ops, err));
 cleanup:
     free(trouble);
     return st;

@@ -83,16 +83,10 @@ static bool has_masks(const step_device *d)
 static void cut_problem(const step_device *d, sked_i_cuda_arena *a, step_problem *p)
 {
     const int64_t cells = (int64_t)p->batch * p->ops, columns = (int64_t)p->batch * p->devices;
-    int32_t **const words[] = {&p->op,       &p->device,  &p->at,    &p->on,
-                               &p->ready_at, &p->gone_at, &p->queue, &p->waits};
-    double **const numbers[] = {&p->start, &p->data, &p->noise},
-                   **const of_batch[] = {&p->log_forward, &p->log_backward, &p->makespan};
-    for (int32_t **w : words)
-        *w = sked_i_cut<int32_t>(a, cells);
-    for (double **x : numbers)
-        *x = sked_i_cut<double>(a, cells);
-    for (double **x : of_batch)
-        *x = sked_i_cut<double>(a, p->batch);
+    sked_i_cut_all(a, cells,
+                   {&p->op, &p->device, &p->at, &p->on, &p->ready_at, &p->gone_at, &p->queue, &p->waits});
+    sked_i_cut_all(a, cells, {&p->start, &p->data, &p->noise});
+    sked_i_cut_all(a, p->batch, {&p->log_forward, &p->log_backward, &p->makespan});
     p->free_at = sked_i_cut<double>(a, columns);
     p->last = sked_i_cut<int32_t>(a, columns);
     p->rng = sked_i_cut<uint64_t>(a, 4 * (int64_t)p->batch);
@@ -111,8 +105,7 @@ static void cut_problem(const step_device *d, sked_i_cuda_arena *a, step_problem
     p->folded_gradient = sked_i_cut<float>(a, d->gradient_size);
     if (p->law.kind != SKED_I_LOSS_PPO)
         return;
-    p->log_step = sked_i_cut<double>(a, cells);
-    p->value = sked_i_cut<double>(a, cells);
+    sked_i_cut_all(a, cells, {&p->log_step, &p->value});
 }
 
 static void cut_load(step_device *d, sked_i_cuda_arena *a, size_t blob)

@@ -9,6 +9,7 @@ extern "C" {
 #include "backend/kernels.h"
 #include "backend/list_rule.h"
 }
+#include "backend/cuda/gflownet_model.h"
 #include "backend/cuda/stepwise_tile.h"
 
 /* A matrix of the network: places in the folded weights of a problem and in a gradient. */
@@ -50,7 +51,7 @@ struct step_problem {
     const int32_t *succ_ptr, *succ, *pred_ptr, *pred;
     const double *lag, *duration, *tail;
     const uint64_t *masks;
-    uint8_t *seen;  /* masks as tiles have them (stepwise_tile_long.h); NULL: nobody asks for them */
+    uint8_t *seen;  /* masks as tiles have them (stepwise_tile_long.h); NULL: not needed */
     uint32_t *live; /* and which tiles have a bit */
     double work, unit, temperature;
     float sharpness; /* of all logits; 1 without a rule */
@@ -70,7 +71,7 @@ struct step_problem {
     int32_t *last;
     uint64_t *rng;                                 /* [batch, 4] */
     double *log_forward, *log_backward, *makespan; /* [batch] */
-    int32_t *queued, *trouble;                     /* [batch]; trouble: 0, or 1 + step * 2 + kind */
+    int32_t *queued, *trouble;                     /* [batch]; trouble: gpu_walk_status */
     float *slope;                                  /* [batch] of the loss by log P_F - log P_B */
     sked_i_loss law;
     double *log_step, *value;          /* [batch * ops] PPO: log P_F as drawn; a step's share of the loss */
@@ -79,7 +80,6 @@ struct step_problem {
     int first_block, n_blocks;         /* of the gradient */
     int turn;                          /* the problem that is drawn at this one's turn: the longest first */
 };
-enum { STEP_NO_NUMBER, STEP_NOT_LEGAL };
 enum { STEP_LOSS, STEP_CENTRE, STEP_SPEEDUP, STEP_PULL, STEP_SCALE, STEP_LOSS_NUMBERS };
 
 /* One block's view of its memory and of one state; in shared memory itself. */
@@ -234,19 +234,6 @@ __device__ static inline int step_device_feature(const step_work &w, int i)
 
 /* ------------------------------------------------------------------ probabilities */
 
-__device__ static inline float step_warp_sum(float x)
-{
-    for (int by = 16; by > 0; by /= 2)
-        x += __shfl_xor_sync(sked_step_all, x, by);
-    return x;
-}
-__device__ static inline double step_warp_sum(double x)
-{
-    for (int by = 16; by > 0; by /= 2)
-        x += __shfl_xor_sync(sked_step_all, x, by);
-    return x;
-}
-
 /* log of the sum of exp(x(i)), i < n, by one warp; NAN where there is no number. */
 template <class F> __device__ static double step_log_sum(int n, F x)
 {
@@ -264,7 +251,7 @@ template <class F> __device__ static double step_log_sum(int n, F x)
 #pragma unroll 1
     for (int i = lane; i < n; i += SKED_STEP_WARP)
         sum += exp(x(i) - top);
-    return top + log(step_warp_sum(sum));
+    return top + log(sked_i_warp_sum(sum));
 }
 
 /* ------------------------------------------------------------------ the rule of list scheduling */

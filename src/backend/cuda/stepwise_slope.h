@@ -42,8 +42,8 @@ __device__ static void forward_slopes(const step_work &w, int k, int step, float
             mine -= exp(logp) * logp;
             own += w.pick[i / devices] == op && i % devices == d ? logp : 0;
         }
-        const double entropy = step_warp_sum(mine);
-        credit = clipped_credit(p, at, slope, (float)step_warp_sum(own), entropy);
+        const double entropy = sked_i_warp_sum(mine);
+        credit = clipped_credit(p, at, slope, (float)sked_i_warp_sum(own), entropy);
     }
 #pragma unroll 1
     for (int i = threadIdx.x; i < w.count[0] * w.z.slots; i += SKED_STEP_WARP) {

@@ -1,88 +1,66 @@
 /* The tables of a stepwise model: matrices, what is folded into them, pieces of their gradients. */
 #include "backend/cuda/stepwise_host.h"
 
+#include <assert.h>
 #include <math.h>
 
-static int place_matrix(step_device *d, int k, int rows, int columns)
+/* Matrix k, and how it comes from the parameters. */
+static void place_matrix(step_device *d, int k, int rows, int columns, const step_fold &fold)
 {
-    const int64_t size = (int64_t)rows * columns;
-    d->matrix[k] = {rows,
-                    columns,
-                    (int)d->folded_size,
-                    (int)d->gradient_size,
-                    (int)(d->gradient_size + size),
-                    (int)d->tile_count};
+    const int64_t size = (int64_t)rows * columns, gradient = d->gradient_size;
+    assert(k < d->net.n_matrices && rows % STEP_TILE == 0);
+    d->matrix[k] = {
+        rows, columns, (int)d->folded_size, (int)gradient, (int)(gradient + size), (int)d->tile_count};
+    d->fold[k] = fold;
     d->tile_count += 2 * step_tiles_of(rows) * step_tiles_of(columns);
     d->folded_size += columns;
     d->gradient_size += size + columns;
-    return k;
+}
+/* One that is used as it is. */
+static void place_plain(step_device *d, int k, int rows, int columns, int64_t weight, int64_t bias)
+{
+    place_matrix(d, k, rows, columns, {weight, bias, -1, -1, columns, -1, 0, 1, false});
 }
 
-static void place_film(step_device *d, int i, const step_film *f)
+/* FiLM i, whose parameters follow one another (engine/network/heat.h); returns where its scale will be. */
+static int place_film(step_device *d, int i, int64_t scale_weight, int width)
 {
-    d->film[i] = *f;
-    d->film[i].at = d->folding.film_size;
-    d->folding.film_size += 2 * f->width;
+    const int64_t size = (int64_t)d->shape.temperature * width, shift = scale_weight + size + width;
+    const int at = d->folding.film_size;
+    d->film[i] = {scale_weight, scale_weight + size, shift, shift + size, width, at};
+    d->folding.film_size += 2 * width;
+    return at;
 }
 
 static void place_layer(step_device *d, int i)
 {
     const sked_i_gpu_shape *s = &d->shape;
     const sked_i_layer_at *l = &s->layer[i];
-    const int inner = d->net.inner, k = i * STEP_MATRICES;
-    const step_film film = {l->scale_weight, l->scale_bias, l->shift_weight, l->shift_bias, s->mlp, 0};
+    const int inner = d->net.inner, k = i * STEP_MATRICES, film = place_film(d, i, l->scale_weight, s->mlp);
     const float query_scale = 1 / sqrtf((float)s->head);
-    place_film(d, i, &film);
-    place_matrix(d, k + STEP_QKV, s->dim, 3 * inner);
-    place_matrix(d, k + STEP_MERGE, inner, s->dim);
-    place_matrix(d, k + STEP_MLP1, s->dim, s->mlp);
-    place_matrix(d, k + STEP_MLP2, s->mlp, s->dim);
-    d->fold[k + STEP_QKV] = {l->qkv_weight, l->qkv_bias, l->norm1_gain, l->norm1_bias, 3 * inner, -1,
-                             inner,         query_scale, false};
-    d->fold[k + STEP_MERGE] = {l->merge_weight, l->merge_bias, -1, -1, s->dim, -1, 0, 1, false};
-    d->fold[k + STEP_MLP1] = {
-        l->mlp1_weight, l->mlp1_bias, l->norm2_gain, l->norm2_bias, s->mlp, d->film[i].at, 0, 1, false};
-    d->fold[k + STEP_MLP2] = {l->mlp2_weight, l->mlp2_bias, -1, -1, s->dim, -1, 0, 1, false};
+    place_matrix(
+        d, k + STEP_QKV, s->dim, 3 * inner,
+        {l->qkv_weight, l->qkv_bias, l->norm1_gain, l->norm1_bias, 3 * inner, -1, inner, query_scale, false});
+    place_plain(d, k + STEP_MERGE, inner, s->dim, l->merge_weight, l->merge_bias);
+    place_matrix(d, k + STEP_MLP1, s->dim, s->mlp,
+                 {l->mlp1_weight, l->mlp1_bias, l->norm2_gain, l->norm2_bias, s->mlp, film, 0, 1, false});
+    place_plain(d, k + STEP_MLP2, s->mlp, s->dim, l->mlp2_weight, l->mlp2_bias);
 }
 
 static void place_heads(step_device *d)
 {
     const sked_i_gpu_shape *s = &d->shape;
-    const int k = s->layers * STEP_MATRICES;
-    const step_film forward = {s->forward_scale_weight,
-                               s->forward_scale_bias,
-                               s->forward_shift_weight,
-                               s->forward_shift_bias,
-                               s->width,
-                               0};
-    const step_film back = {s->back_scale_weight, s->back_scale_bias, s->back_shift_weight,
-                            s->back_shift_bias,   s->width,           0};
-    place_film(d, s->layers, &forward);
-    place_matrix(d, k + STEP_FORWARD2, s->width, s->slots);
-    place_matrix(d, k + STEP_FORWARD1, s->dim, s->width);
-    d->fold[k + STEP_FORWARD2] = {s->forward2_weight, s->forward2_bias, -1, -1, s->slots, -1, 0, 1, false};
-    d->fold[k + STEP_FORWARD1] = {s->forward1_weight,
-                                  s->forward1_bias,
-                                  s->final_gain,
-                                  s->final_bias,
-                                  s->width,
-                                  d->film[s->layers].at,
-                                  0,
-                                  1,
-                                  false};
+    const int k = s->layers * STEP_MATRICES,
+              film = place_film(d, s->layers, s->forward_scale_weight, s->width);
+    place_plain(d, k + STEP_FORWARD2, s->width, s->slots, s->forward2_weight, s->forward2_bias);
+    place_matrix(
+        d, k + STEP_FORWARD1, s->dim, s->width,
+        {s->forward1_weight, s->forward1_bias, s->final_gain, s->final_bias, s->width, film, 0, 1, false});
     if (!s->learned)
         return;
-    place_film(d, s->layers + 1, &back);
-    place_matrix(d, k + STEP_BACK1, s->dim, s->width);
-    d->fold[k + STEP_BACK1] = {s->back1_weight,
-                               s->back1_bias,
-                               s->final_gain,
-                               s->final_bias,
-                               s->width,
-                               d->film[s->layers + 1].at,
-                               0,
-                               1,
-                               true};
+    const int back = place_film(d, s->layers + 1, s->back_scale_weight, s->width);
+    place_matrix(d, k + STEP_BACK1, s->dim, s->width,
+                 {s->back1_weight, s->back1_bias, s->final_gain, s->final_bias, s->width, back, 0, 1, true});
 }
 
 void sked_i_step_make_tables(step_device *d)

@@ -633,20 +633,14 @@ static states_function states_of(bool turns, int threads)
 void sked_i_step_tile_states(const step_load *load, const step_pass *pass, bool turns, int threads,
                              int blocks, size_t shared, cudaStream_t stream)
 {
-    const step_load l = *load;
-    const step_pass p = *pass;
-    const states_function states = states_of(turns, threads);
-    SKED_LAUNCH(states, blocks, threads, shared, stream, l, p);
+    SKED_LAUNCH(states_of(turns, threads), blocks, threads, shared, stream, *load, *pass);
 }
 
 void sked_i_step_tile_outer(const step_load *load, const step_pass *pass, int parts, float *gradients,
                             int64_t size, cudaStream_t stream)
 {
-    const step_load l = *load;
-    const step_pass p = *pass;
-    const dim3 grid((unsigned)parts, (unsigned)((p.jobs + OUTER_WARPS - 1) / OUTER_WARPS),
-                    (unsigned)l.problems);
-    SKED_LAUNCH(outer_kernel, grid, OUTER_WARPS * SKED_STEP_WARP, 0, stream, l, p, gradients, size);
+    const dim3 grid((unsigned)parts, sked_i_blocks_of(pass->jobs, OUTER_WARPS), (unsigned)load->problems);
+    SKED_LAUNCH(outer_kernel, grid, OUTER_WARPS * SKED_STEP_WARP, 0, stream, *load, *pass, gradients, size);
 }
 
 cudaError_t sked_i_step_tile_allow(size_t shared, bool turns, int threads, int *blocks)

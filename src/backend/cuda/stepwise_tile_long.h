@@ -225,8 +225,8 @@ __device__ static inline void step_long_take(const step_work &w, const step_tile
 }
 
 /*
- * From the state to the logits, by op: in w.wide and w.back, of ops that are asked for. Nobody reads the keys
- * and values of a layer after its attention, so a warp goes on to the next without a barrier.
+ * From the state to the logits, by op: in w.wide and w.back, of ops that are asked for. No warp reads the
+ * keys and values of a layer after its attention, so a warp goes on to the next without a barrier.
  */
 __device__ static inline void step_long_forward(const step_work &w, const step_long &l)
 {

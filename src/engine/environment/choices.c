@@ -1,24 +1,23 @@
 #include "engine/environment/choices.h"
 
 #include "base/heap.h"
-#include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 sked_status sked_i_choices_init(sked_i_choices *c, const sked_i_instance *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     *c = (sked_i_choices){0};
-    SKED_NEW(c->column, x->columns + x->kinds);
-    SKED_NEW(c->count, x->columns + x->kinds);
+    SKED_OWN(&c->arena, c->column, x->columns + x->kinds);
+    SKED_OWN(&c->arena, c->count, x->columns + x->kinds);
 cleanup:
     return st;
 }
 
 void sked_i_choices_clear(sked_i_choices *c)
 {
-    free(c->column);
-    free(c->count);
+    sked_i_arena_free(&c->arena);
 }
 
 /* ------------------------------------------------------------------ devices */
@@ -135,6 +134,7 @@ void sked_i_choices_fill(sked_i_choices *c, const sked_i_partial *p)
 {
     fill_columns(c, p);
     fill_ops(c, p);
+    assert(c->n_columns > 0 && c->n_ops <= SKED_I_CHOICE_OPS && (c->n_ops > 0 || p->n_ready == 0));
 }
 
 /* ------------------------------------------------------------------ list scheduling */
@@ -186,6 +186,7 @@ static double walk_list(sked_i_partial *p, sked_i_choices *c, int32_t most)
     while (p->left > 0) {
         sked_i_choices_fill(c, p);
         const int32_t pair = sked_i_choices_list(c, p, most);
+        assert(pair >= 0); /* every op can run on some device, and the graph has no cycle */
         sked_i_partial_append(p, c->index[pair / c->n_columns], c->column[pair % c->n_columns]);
     }
     return p->makespan;

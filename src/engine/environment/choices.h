@@ -9,6 +9,7 @@
 
 /* Pair i * n_columns + d is op row[i] on column[d]. */
 typedef struct sked_i_choices {
+    sked_i_arena arena;
     int32_t index[SKED_I_CHOICE_OPS]; /* in the ready ops of the partial schedule, ascending */
     int32_t row[SKED_I_CHOICE_OPS];   /* the ops themselves */
     int32_t *column; /* [n_columns] used ones as they were opened, then an empty one of each kind */

@@ -5,22 +5,25 @@
 #include "engine/environment/choices.h"
 #include "graph/relations.h"
 
-static sked_status fill_masks(const sked_graph *g, const sked_i_limit *limit, sked_i_masks *m,
-                              sked_error *err)
+#include <assert.h>
+
+static sked_status fill_masks(sked_i_instance *x, sked_error *err)
 {
     sked_status st = SKED_OK;
+    const sked_graph *g = x->graph;
     const int32_t n = g->n_ops;
+    sked_i_masks *m = &x->masks;
     uint8_t *relation = NULL;
     sked_i_closure *closure = NULL;
     m->n = n;
     m->words = (n + 63) / 64;
-    SKED_NEW0(m->bits, SKED_I_HEADS * n * m->words);
+    SKED_OWN0(&x->arena, m->bits, SKED_I_HEADS * n * m->words);
     SKED_NEW(relation, (int64_t)n * n);
     SKED_TRY(sked_i_closure_create(g, 0, &closure, err));
-    if (!sked_i_relations_fill(g, closure, limit, relation))
+    if (!sked_i_relations_fill(g, closure, x->limit, relation))
         SKED_TRY(sked_i_limit_fail(err));
     for (int64_t i = 0; i < n; i++) {
-        if (i % 64 == 0 && sked_i_limit_heard(limit))
+        if (i % 64 == 0 && sked_i_limit_heard(x->limit))
             SKED_TRY(sked_i_limit_fail(err));
         for (int64_t j = 0; j < n; j++) {
             const uint64_t bit = UINT64_C(1) << (j & 63);
@@ -37,13 +40,9 @@ cleanup:
 
 /* ------------------------------------------------------------------ devices */
 
-static sked_status fill_columns(sked_i_instance *x, sked_error *err)
+static void fill_columns(sked_i_instance *x)
 {
-    sked_status st = SKED_OK;
     const sked_i_platform *p = &x->platform;
-    SKED_NEW(x->kind_first, x->kinds);
-    SKED_NEW(x->kind_of, x->columns);
-    SKED_NEW(x->real_of, x->columns);
     for (int32_t k = 0, at = 0, member = 0; k < x->kinds; k++) {
         x->kind_first[k] = at;
         for (int32_t j = 0; j < sked_i_platform_columns(p, k); j++) {
@@ -52,8 +51,6 @@ static sked_status fill_columns(sked_i_instance *x, sked_error *err)
         }
         member += p->size[k];
     }
-cleanup:
-    return st;
 }
 
 /* Harmonic mean over devices: what an op takes of the capacity of all of them is its share of that. */
@@ -96,7 +93,7 @@ static void fill_paces(sked_i_instance *x)
 
 /* ------------------------------------------------------------------ levels and features */
 
-/* What is told of links: one mean transfer of an edge, as levels and features see it. */
+/* The mean transfer of an edge, as levels and features see it. */
 typedef struct link_mean {
     double latency, per_byte, share; /* share: of pairs of devices that differ */
 } link_mean;
@@ -234,15 +231,18 @@ static sked_status reserve(sked_i_instance *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t edges = x->graph->n_edges;
-    SKED_NEW(x->duration, x->n);
-    SKED_NEW(x->least, x->n);
-    SKED_NEW(x->tail, x->n);
-    SKED_NEW(x->lag, edges);
-    SKED_NEW(x->share, edges);
-    SKED_NEW0(x->waits, x->n);
-    SKED_NEW(x->pace, x->kinds);
-    SKED_NEW(x->quickest, x->kinds);
-    SKED_NEW(x->feature, (int64_t)x->n * SKED_I_STATIC_FEATURES);
+    SKED_OWN(&x->arena, x->kind_first, x->kinds);
+    SKED_OWN(&x->arena, x->kind_of, x->columns);
+    SKED_OWN(&x->arena, x->real_of, x->columns);
+    SKED_OWN(&x->arena, x->duration, x->n);
+    SKED_OWN(&x->arena, x->least, x->n);
+    SKED_OWN(&x->arena, x->tail, x->n);
+    SKED_OWN(&x->arena, x->lag, edges);
+    SKED_OWN(&x->arena, x->share, edges);
+    SKED_OWN0(&x->arena, x->waits, x->n);
+    SKED_OWN(&x->arena, x->pace, x->kinds);
+    SKED_OWN(&x->arena, x->quickest, x->kinds);
+    SKED_OWN(&x->arena, x->feature, (int64_t)x->n * SKED_I_STATIC_FEATURES);
 cleanup:
     return st;
 }
@@ -255,7 +255,7 @@ static sked_status fill(sked_i_instance *x, double *level, sked_error *err)
     double *head = level, *in = level + x->n, *out = level + 2 * (int64_t)x->n;
     link_mean m = {.share = (x->devices - 1.0) / x->devices};
     SKED_TRY(reserve(x, err));
-    SKED_TRY(fill_columns(x, err));
+    fill_columns(x);
     sked_i_platform_mean_link(&x->platform, &m.latency, &m.per_byte);
     for (int64_t e = 0; e < g->n_edges; e++) {
         x->lag[e] = g->edge_lag_given[e] ? g->edge_lag[e] : NAN;
@@ -273,7 +273,7 @@ static sked_status fill(sked_i_instance *x, double *level, sked_error *err)
     m.latency /= x->scale;
     fill_machine(x, &m, transfer / x->scale);
     fill_features(x, head, critical / x->scale, in, out);
-    SKED_TRY(fill_masks(g, x->limit, &x->masks, err));
+    SKED_TRY(fill_masks(x, err));
 cleanup:
     return st;
 }
@@ -314,6 +314,7 @@ sked_status sked_i_instance_on(const sked_graph *g, sked_i_platform *platform, c
     sked_status st = SKED_OK;
     double *level = NULL;
     sked_i_instance *x = NULL;
+    assert(platform->n == g->n_ops && platform->devices >= platform->kinds && platform->kinds >= 1);
     SKED_NEW0(x, 1);
     x->platform = *platform;
     *platform = (sked_i_platform){0};
@@ -336,30 +337,11 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_instance_create(const sked_problem *p, const sked_i_limit *limit, sked_i_instance **out,
-                                   sked_error *err)
-{
-    sked_i_platform platform = {0};
-    sked_i_costs c = {0};
-    sked_status st = sked_i_costs_make(p, &c, err);
-    if (st == SKED_OK)
-        st = sked_i_platform_make(p, &c, &platform, err);
-    sked_i_costs_free(&c);
-    if (st == SKED_OK)
-        st = sked_i_instance_on(p->graph, &platform, limit, out, err);
-    sked_i_platform_clear(&platform);
-    return st;
-}
-
 void sked_i_instance_destroy(sked_i_instance *x)
 {
     if (x == NULL)
         return;
-    void *const owned[] = {x->kind_first, x->kind_of, x->real_of,   x->quickest, x->pace,
-                           x->duration,   x->least,   x->tail,      x->lag,      x->share,
-                           x->waits,      x->feature, x->masks.bits};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&x->arena);
     sked_i_platform_clear(&x->platform);
     free(x);
 }
@@ -369,11 +351,13 @@ void sked_i_instance_destroy(sked_i_instance *x)
 /* U = work / makespan falls by work for every unit of time where the makespan is 1. */
 double sked_i_instance_kappa(const sked_i_instance *x, double temperature)
 {
+    assert(temperature > 0);
     return x->work * x->unit / temperature;
 }
 
 double sked_i_instance_temperature(const sked_i_instance *x, double kappa)
 {
+    assert(kappa > 0);
     const double t = x->work * x->unit / kappa;
     return t > 1e-9 ? t : 1e-9; /* ops without duration */
 }

@@ -16,6 +16,7 @@ enum { SKED_I_GFLOWNET_PAIRS = 1 << 22 };
  * used; those are its columns, next to each other, and they are opened in order.
  */
 typedef struct sked_i_instance {
+    sked_i_arena arena;
     const sked_graph *graph;
     int32_t n, devices, kinds, columns;
     sked_i_platform platform; /* times, latency and per_byte / scale */
@@ -35,19 +36,17 @@ typedef struct sked_i_instance {
     double *share;            /* [edges] of the mean transfer time of all in-edges of its `to` */
     int32_t *waits;           /* [n] in-edges of distance 0 */
     double *feature;          /* [n, SKED_I_STATIC_FEATURES] */
-    double machine[SKED_I_HEAT_FEATURES - 2]; /* what the network is told of the devices and links */
+    double machine[SKED_I_HEAT_FEATURES - 2]; /* what the network sees of the devices and links */
     sked_i_masks masks;
     const sked_i_limit *limit; /* NULL: none */
 } sked_i_instance;
 
 /*
- * UNSUPPORTED above SKED_I_GFLOWNET_OPS ops or SKED_I_GFLOWNET_PAIRS choices, and as sked_i_platform_make
- * says. The graph must outlive the instance, and so must the limit, which everything that works with the
- * instance hears; it may be NULL. STOPPED where it is reached. O(n * n + edges * devices).
+ * The instance takes the platform over in any case. UNSUPPORTED above SKED_I_GFLOWNET_OPS ops or
+ * SKED_I_GFLOWNET_PAIRS choices. The graph must outlive the instance, and so must the limit, which everything
+ * that works with the instance obeys; it may be NULL. STOPPED where it is reached. O(n * n + edges *
+ * devices).
  */
-SKED_MUST_CHECK sked_status sked_i_instance_create(const sked_problem *p, const sked_i_limit *limit,
-                                                   sked_i_instance **out, sked_error *err);
-/* The same on a platform of one's own, which the instance takes over in any case. */
 SKED_MUST_CHECK sked_status sked_i_instance_on(const sked_graph *g, sked_i_platform *platform,
                                                const sked_i_limit *limit, sked_i_instance **out,
                                                sked_error *err);
@@ -62,8 +61,8 @@ SKED_MUST_CHECK sked_status sked_i_instance_check_stepwise(const sked_i_instance
  */
 double sked_i_instance_kappa(const sked_i_instance *x, double temperature);
 double sked_i_instance_temperature(const sked_i_instance *x, double kappa);
-/* By which all logits are larger: a cold reward tells choices apart more sharply; the square root of kappa
- * leaves room for what later steps mend. */
+/* By which all logits are larger: a cold reward distinguishes choices more sharply; the square root of
+ * kappa leaves room for what later steps mend. */
 double sked_i_instance_sharpness(const sked_i_instance *x, double temperature);
 /* Inputs of the network beside the graph: temperature, kappa, machine. */
 void sked_i_instance_heat(const sked_i_instance *x, double temperature, double *out);

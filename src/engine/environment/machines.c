@@ -2,6 +2,8 @@
 
 #include "base/explog.h"
 
+#include <assert.h>
+
 static double lognormal(sked_i_rng *rng, double spread)
 {
     return sked_i_exp(spread * sked_i_rng_normal(rng));
@@ -79,6 +81,7 @@ static void draw_sizes(sked_i_platform *p, sked_i_rng *rng)
 sked_status sked_i_law_draw_machine(const sked_i_machine_law *law, const sked_graph *g, sked_i_rng *rng,
                                     sked_i_platform *out, sked_error *err)
 {
+    assert(law->least_devices >= 1 && law->least_devices <= law->most_devices);
     const int32_t devices =
         law->least_devices +
         (int32_t)sked_i_rng_below(rng, (uint64_t)(law->most_devices - law->least_devices + 1));

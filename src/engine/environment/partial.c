@@ -1,27 +1,27 @@
 #include "engine/environment/partial.h"
 
 #include "base/explog.h"
-#include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 sked_status sked_i_partial_init(sked_i_partial *p, const sked_i_instance *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     p->instance = x;
-    SKED_NEW(p->ready_time, x->n);
-    SKED_NEW(p->waits, x->n);
-    SKED_NEW(p->ready, x->n);
-    SKED_NEW(p->device_of, x->n);
-    SKED_NEW(p->followed, x->n);
-    SKED_NEW(p->noise, x->n);
-    SKED_NEW(p->free_at, x->columns);
-    SKED_NEW(p->last, x->columns);
-    SKED_NEW(p->used, x->columns);
-    SKED_NEW(p->opened, x->kinds);
+    SKED_OWN(&p->arena, p->ready_time, x->n);
+    SKED_OWN(&p->arena, p->waits, x->n);
+    SKED_OWN(&p->arena, p->ready, x->n);
+    SKED_OWN(&p->arena, p->device_of, x->n);
+    SKED_OWN(&p->arena, p->followed, x->n);
+    SKED_OWN(&p->arena, p->noise, x->n);
+    SKED_OWN(&p->arena, p->free_at, x->columns);
+    SKED_OWN(&p->arena, p->last, x->columns);
+    SKED_OWN(&p->arena, p->used, x->columns);
+    SKED_OWN(&p->arena, p->opened, x->kinds);
     if (x->transfers) {
-        SKED_NEW(p->arrive, (int64_t)x->n * x->columns);
-        SKED_NEW(p->local, (int64_t)x->n * x->columns);
+        SKED_OWN(&p->arena, p->arrive, (int64_t)x->n * x->columns);
+        SKED_OWN(&p->arena, p->local, (int64_t)x->n * x->columns);
     }
 cleanup:
     return st;
@@ -29,10 +29,7 @@ cleanup:
 
 void sked_i_partial_clear(sked_i_partial *p)
 {
-    void *const owned[] = {p->ready_time, p->waits, p->ready, p->device_of, p->followed, p->noise,
-                           p->free_at,    p->last,  p->used,  p->opened,    p->arrive,   p->local};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&p->arena);
 }
 
 void sked_i_partial_reset(sked_i_partial *p)
@@ -63,6 +60,7 @@ void sked_i_partial_reset(sked_i_partial *p)
 
 int32_t sked_i_partial_pop(sked_i_partial *p, int32_t index)
 {
+    assert(index >= 0 && index < p->n_ready);
     const int32_t op = p->ready[index];
     memmove(p->ready + index, p->ready + index + 1, (size_t)(p->n_ready - index - 1) * sizeof *p->ready);
     p->n_ready--;
@@ -93,6 +91,7 @@ static void spread(sked_i_partial *p, int64_t e, int32_t from, double there)
 void sked_i_partial_arrive(sked_i_partial *p, int64_t e, int32_t d, double start)
 {
     const int32_t to = p->instance->graph->edge_to[e];
+    assert(p->instance->graph->edge_distance[e] == 0 && p->waits[to] > 0 && p->device_of[to] < 0);
     const double there = start + sked_i_instance_lag(p->instance, e, d);
     p->ready_time[to] = sked_i_later(p->ready_time[to], there);
     if (p->arrive != NULL)
@@ -103,6 +102,8 @@ void sked_i_partial_arrive(sked_i_partial *p, int64_t e, int32_t d, double start
 
 void sked_i_partial_place(sked_i_partial *p, int32_t op, int32_t d, double start)
 {
+    assert(d >= 0 && d < p->instance->columns && p->device_of[op] < 0);
+    assert(p->waits[op] == 0 && start >= p->free_at[d]);
     if (p->last[d] < 0) {
         p->used[p->n_used++] = d;
         p->opened[p->instance->kind_of[d]]++;

@@ -6,6 +6,7 @@
 
 typedef struct sked_i_partial {
     const sked_i_instance *instance;
+    sked_i_arena arena;
     double *ready_time; /* [n] latest data so far, transfers not counted */
     double *arrive;     /* [n, columns] latest data there; NULL: transfers take no time */
     double *local;      /* [n, columns] share of the input that is there; NULL likewise */
@@ -27,7 +28,7 @@ void sked_i_partial_clear(sked_i_partial *p);
 void sked_i_partial_reset(sked_i_partial *p);
 /* Takes ready[index] out of the ready ops and returns it. */
 int32_t sked_i_partial_pop(sked_i_partial *p, int32_t index);
-/* The end of edge e learns that its beginning starts at `start` on column d. O(columns) with transfers. */
+/* The beginning of edge e starts at `start` on column d: updates its end. O(columns) with transfers. */
 void sked_i_partial_arrive(sked_i_partial *p, int64_t e, int32_t d, double start);
 /* op runs on column d from `start`. */
 void sked_i_partial_place(sked_i_partial *p, int32_t op, int32_t d, double start);

@@ -1,8 +1,8 @@
 #include "engine/environment/platform.h"
 
-#include "base/memory.h"
 #include "problem/kinds.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Every step looks at one empty device of each kind. */
@@ -10,9 +10,7 @@ enum { most_kinds = 4096 };
 
 void sked_i_platform_clear(sked_i_platform *p)
 {
-    void *const owned[] = {p->size, p->device, p->time, p->latency, p->per_byte, p->bytes};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&p->arena);
     *p = (sked_i_platform){0};
 }
 
@@ -21,12 +19,12 @@ sked_status sked_i_platform_reserve(sked_i_platform *out, int32_t n, int64_t edg
 {
     sked_status st = SKED_OK;
     *out = (sked_i_platform){.n = n, .kinds = kinds, .devices = devices};
-    SKED_NEW0(out->size, kinds);
-    SKED_NEW0(out->device, devices);
-    SKED_NEW0(out->time, (int64_t)n * kinds);
-    SKED_NEW0(out->latency, (int64_t)kinds * kinds);
-    SKED_NEW0(out->per_byte, (int64_t)kinds * kinds);
-    SKED_NEW0(out->bytes, edges);
+    SKED_OWN0(&out->arena, out->size, kinds);
+    SKED_OWN0(&out->arena, out->device, devices);
+    SKED_OWN0(&out->arena, out->time, (int64_t)n * kinds);
+    SKED_OWN0(&out->arena, out->latency, (int64_t)kinds * kinds);
+    SKED_OWN0(&out->arena, out->per_byte, (int64_t)kinds * kinds);
+    SKED_OWN0(&out->arena, out->bytes, edges);
 cleanup:
     return st;
 }
@@ -108,6 +106,7 @@ void sked_i_platform_mean_link(const sked_i_platform *p, double *latency, double
 
 int32_t sked_i_platform_columns(const sked_i_platform *p, int32_t kind)
 {
+    assert(kind >= 0 && kind < p->kinds && p->size[kind] > 0);
     enum { at_least = 256 }; /* the most devices of a stepwise model, which opens them in any order */
     const int32_t most = p->n > at_least ? p->n : at_least;
     return p->size[kind] < most ? p->size[kind] : most;

@@ -1,9 +1,11 @@
-/* What ops and edges cost where: kinds of devices that nothing tells apart, and the links between them. */
+/* What ops and edges cost where: kinds of identical devices, and the links between them. */
 #ifndef SKED_ENGINE_ENVIRONMENT_PLATFORM_H
 #define SKED_ENGINE_ENVIRONMENT_PLATFORM_H
+#include "base/arena.h"
 #include "problem/costs.h"
 
 typedef struct sked_i_platform {
+    sked_i_arena arena;
     int32_t n, kinds, devices;
     int32_t *size;              /* [kinds] devices of each */
     int32_t *device;            /* [devices] their numbers in the problem, kind by kind */

@@ -1,61 +1,39 @@
 #include "engine/network/encoder.h"
 
-#include "base/memory.h"
+#include "engine/network/pieces.h"
 
+#include <assert.h>
 #include <string.h>
-
-/*
- * Cuts pieces off one block; with block NULL it only measures. Each begins with a cache line, so that threads
- * that write rows or heads of usual widths side by side do not write to the same line.
- */
-enum { LINE = 64 / sizeof(float) };
-typedef struct cutter {
-    real *block;
-    int64_t used;
-} cutter;
-
-static real *cut(cutter *c, int64_t rows, int64_t columns)
-{
-    real *p = c->block ? c->block + c->used : NULL;
-    c->used += (rows * columns + LINE - 1) / LINE * LINE;
-    return p;
-}
-
-static real *first_line(real *block)
-{
-    const uintptr_t bytes = LINE * sizeof *block, over = (uintptr_t)block % bytes;
-    return over == 0 ? block : (real *)(void *)((char *)block + (bytes - over));
-}
 
 static int64_t lay_out(RN(encoder) * e, real *block)
 {
     const sked_i_sizes *s = &e->layout->sizes;
     const int64_t n = e->n, inner = (int64_t)SKED_I_HEADS * s->head;
-    cutter c = {.block = block};
-    e->heat.first = cut(&c, 1, s->temperature);
-    e->heat.second = cut(&c, 1, s->temperature);
+    RN(cutter) c = {.block = block};
+    e->heat.first = RN(cut)(&c, 1, s->temperature);
+    e->heat.second = RN(cut)(&c, 1, s->temperature);
     for (int i = 0; i < s->layers; i++)
         e->layer[i] = (RN(layer_state)){
-            .in = cut(&c, n, s->dim),
-            .norm1 = cut(&c, n, s->dim),
-            .mean1 = cut(&c, n, 1),
-            .rstd1 = cut(&c, n, 1),
-            .qkv = cut(&c, n, 3 * inner),
-            .mixed = cut(&c, n, inner),
-            .lse = cut(&c, n, SKED_I_HEADS),
-            .middle = cut(&c, n, s->dim),
-            .norm2 = cut(&c, n, s->dim),
-            .mean2 = cut(&c, n, 1),
-            .rstd2 = cut(&c, n, 1),
-            .hidden = cut(&c, n, s->mlp),
-            .scale = cut(&c, 1, s->mlp),
-            .shift = cut(&c, 1, s->mlp),
-            .active = cut(&c, n, s->mlp),
+            .in = RN(cut)(&c, n, s->dim),
+            .norm1 = RN(cut)(&c, n, s->dim),
+            .mean1 = RN(cut)(&c, n, 1),
+            .rstd1 = RN(cut)(&c, n, 1),
+            .qkv = RN(cut)(&c, n, 3 * inner),
+            .mixed = RN(cut)(&c, n, inner),
+            .lse = RN(cut)(&c, n, SKED_I_HEADS),
+            .middle = RN(cut)(&c, n, s->dim),
+            .norm2 = RN(cut)(&c, n, s->dim),
+            .mean2 = RN(cut)(&c, n, 1),
+            .rstd2 = RN(cut)(&c, n, 1),
+            .hidden = RN(cut)(&c, n, s->mlp),
+            .scale = RN(cut)(&c, 1, s->mlp),
+            .shift = RN(cut)(&c, 1, s->mlp),
+            .active = RN(cut)(&c, n, s->mlp),
         };
-    e->last = cut(&c, n, s->dim);
-    e->final_mean = cut(&c, n, 1);
-    e->final_rstd = cut(&c, n, 1);
-    e->out = cut(&c, n, s->dim);
+    e->last = RN(cut)(&c, n, s->dim);
+    e->final_mean = RN(cut)(&c, n, 1);
+    e->final_rstd = RN(cut)(&c, n, 1);
+    e->out = RN(cut)(&c, n, s->dim);
     return c.used;
 }
 
@@ -63,34 +41,35 @@ sked_status RN(encoder_create)(const sked_i_layout *layout, const RN(kernels) * 
                                const sked_i_masks *masks, const real *feature, RN(encoder) * *out,
                                sked_error *err)
 {
-    RN(encoder) *e = sked_i_alloc_zero(1, sizeof *e);
-    if (e == NULL)
-        return sked_i_no_memory(err);
+    sked_status st = SKED_OK;
+    real *block;
+    RN(encoder) *e = NULL;
+    SKED_NEW0(e, 1);
     e->layout = layout;
     e->kernels = kernels;
     e->masks = masks;
     e->feature = feature;
     e->n = masks->n;
-    e->block = sked_i_alloc_zero(lay_out(e, NULL) + LINE, sizeof *e->block);
-    if (e->block == NULL) {
-        free(e);
-        return sked_i_no_memory(err);
-    }
-    lay_out(e, first_line(e->block));
+    SKED_BLOCK(&e->arena, block, lay_out(e, NULL));
+    lay_out(e, block);
     *out = e;
-    return SKED_OK;
+    e = NULL;
+cleanup:
+    RN(encoder_destroy)(e);
+    return st;
 }
 
 void RN(encoder_destroy)(RN(encoder) * e)
 {
     if (e == NULL)
         return;
-    free(e->block);
+    sked_i_arena_free(&e->arena);
     free(e);
 }
 
 int32_t RN(encoder_row)(const RN(encoder) * e, int piece, int pieces)
 {
+    assert(piece >= 0 && piece <= pieces && pieces > 0);
     return (int32_t)((int64_t)e->n * piece / pieces);
 }
 
@@ -180,14 +159,10 @@ static void run_heat(RN(encoder) * e, const real *w, const double *heat)
     const RN(kernels) *k = e->kernels;
     const sked_i_sizes *s = &e->layout->sizes;
     RN(heat_run)(e->layout, k, w, heat, &e->heat);
-    for (int i = 0; i < s->layers; i++) {
-        const sked_i_layer_at *at = &e->layout->layer[i];
-        const RN(layer_state) *l = &e->layer[i];
-        k->linear(1, s->temperature, s->mlp, e->heat.second, w + at->scale_weight, w + at->scale_bias,
-                  l->scale);
-        k->linear(1, s->temperature, s->mlp, e->heat.second, w + at->shift_weight, w + at->shift_bias,
-                  l->shift);
-    }
+    for (int i = 0; i < s->layers; i++)
+        RN(film_run)
+    (e->layout, k, w, &e->heat, e->layout->layer[i].scale_weight, s->mlp, e->layer[i].scale,
+     e->layer[i].shift);
 }
 
 void RN(encoder_rows)(RN(encoder) * e, const real *parameter, const double *heat, int stage, int32_t first,
@@ -196,6 +171,7 @@ void RN(encoder_rows)(RN(encoder) * e, const real *parameter, const double *heat
     const sked_i_layout *at = e->layout;
     const int layers = at->sizes.layers;
     const real *w = parameter;
+    assert(stage >= 0 && stage <= layers && first >= 0 && first <= end && end <= e->n);
     if (sked_i_limit_heard(e->limit))
         return;
     if (stage == 0 && first == 0)
@@ -219,40 +195,40 @@ static int64_t lay_out_back(RN(encoder_back) * b, real *block)
     const RN(encoder) *e = b->encoder;
     const sked_i_sizes *s = &e->layout->sizes;
     const int64_t n = e->n, inner = (int64_t)SKED_I_HEADS * s->head;
-    cutter c = {.block = block};
+    RN(cutter) c = {.block = block};
     for (int i = 0; i < s->layers; i++)
         b->layer[i] = (RN(layer_back)){
-            .dout = cut(&c, n, s->dim),
-            .active = cut(&c, n, s->mlp),
-            .inner = cut(&c, n, s->mlp),
-            .norm2 = cut(&c, n, s->dim),
-            .middle = cut(&c, n, s->dim),
-            .mixed = cut(&c, n, inner),
-            .qkv = cut(&c, n, 3 * inner),
-            .norm1 = cut(&c, n, s->dim),
+            .dout = RN(cut)(&c, n, s->dim),
+            .active = RN(cut)(&c, n, s->mlp),
+            .inner = RN(cut)(&c, n, s->mlp),
+            .norm2 = RN(cut)(&c, n, s->dim),
+            .middle = RN(cut)(&c, n, s->dim),
+            .mixed = RN(cut)(&c, n, inner),
+            .qkv = RN(cut)(&c, n, 3 * inner),
+            .norm1 = RN(cut)(&c, n, s->dim),
         };
-    b->din = cut(&c, n, s->dim);
-    b->film = cut(&c, 2, s->mlp);
-    b->dfirst = cut(&c, 1, s->temperature);
+    b->din = RN(cut)(&c, n, s->dim);
+    b->film = RN(cut)(&c, 2, s->mlp);
+    b->dfirst = RN(cut)(&c, 1, s->temperature);
     return c.used;
 }
 
 sked_status RN(encoder_back_init)(RN(encoder_back) * b, const RN(encoder) * e, const real *parameter,
                                   const real *dout, real *dheat, real *dparameter, sked_error *err)
 {
+    sked_status st = SKED_OK;
+    real *block;
     *b = (RN(encoder_back)){
         .encoder = e, .parameter = parameter, .dout = dout, .dheat = dheat, .dparameter = dparameter};
-    b->block = sked_i_alloc_zero(lay_out_back(b, NULL) + LINE, sizeof *b->block);
-    if (b->block == NULL)
-        return sked_i_no_memory(err);
-    lay_out_back(b, first_line(b->block));
-    return SKED_OK;
+    SKED_BLOCK(&b->arena, block, lay_out_back(b, NULL));
+    lay_out_back(b, block);
+cleanup:
+    return st;
 }
 
 void RN(encoder_back_clear)(RN(encoder_back) * b)
 {
-    free(b->block);
-    *b = (RN(encoder_back)){0};
+    sked_i_arena_free(&b->arena);
 }
 
 /* dx += dy w^T for some rows. */
@@ -344,15 +320,13 @@ static void heat_back(const RN(encoder_back) * b)
     const real *w = b->parameter;
     real *dw = b->dparameter;
     for (int i = s->layers - 1; i >= 0; i--) {
-        const sked_i_layer_at *at = &e->layout->layer[i];
         const RN(layer_state) *l = &e->layer[i];
         memset(b->film, 0, 2 * (size_t)s->mlp * sizeof *b->film);
         k->film_grad(e->n, s->mlp, l->hidden, l->scale, l->active, b->layer[i].active, NULL, b->film,
                      b->film + s->mlp);
-        k->linear_grad(1, s->temperature, s->mlp, e->heat.second, w + at->scale_weight, b->film, b->dheat,
-                       dw + at->scale_weight, dw + at->scale_bias);
-        k->linear_grad(1, s->temperature, s->mlp, e->heat.second, w + at->shift_weight, b->film + s->mlp,
-                       b->dheat, dw + at->shift_weight, dw + at->shift_bias);
+        RN(film_back)
+        (e->layout, k, w, &e->heat, e->layout->layer[i].scale_weight, s->mlp, b->film, b->film + s->mlp,
+         b->dheat, dw);
     }
     RN(heat_grad)(e->layout, k, w, &e->heat, b->dheat, b->dfirst, dw);
 }
@@ -403,7 +377,7 @@ static void outer_weights(const RN(encoder_back) * b)
 
 /*
  * Stages: rows, attention of the last layer, rows, attention of the one before, ..., rows, rest. A matrix of
- * weights goes with the first stage that has time for it: beside the attention of layer i those below it in
+ * weights is taken in the first stage that has time for it: beside the attention of layer i those below it in
  * the layer, and those of layer i + 1 that had to wait for attention; beside the last rows queries, keys and
  * values of layer 0.
  */

@@ -5,6 +5,7 @@
 #ifndef SKED_ENGINE_NETWORK_ENCODER_H
 #define SKED_ENGINE_NETWORK_ENCODER_H
 #include "backend/kernels.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "engine/network/heat.h"
 
@@ -28,7 +29,7 @@ typedef struct RN(encoder) {
     const real *feature; /* [n, SKED_I_STATIC_FEATURES] */
     int32_t n;
     const sked_i_limit *limit; /* NULL: none */
-    real *block;
+    sked_i_arena arena;
     RN(heat) heat;
     RN(layer_state) layer[SKED_I_MAX_LAYERS];
     real *last, *final_mean, *final_rstd; /* [n, dim], [n], [n] */
@@ -61,7 +62,7 @@ typedef struct RN(encoder_back) {
     const RN(encoder) * encoder;
     const real *parameter, *dout;
     real *dparameter, *dheat;
-    real *block;
+    sked_i_arena arena;
     RN(layer_back) layer[SKED_I_MAX_LAYERS];
     real *din;    /* [n, dim] of what the first layer gets */
     real *film;   /* [2 * mlp] */

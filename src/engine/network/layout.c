@@ -1,6 +1,7 @@
 /* From sizes to the table of parameters. */
 #include "engine/network/layout.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 const sked_i_sizes sked_i_sizes_preset = {
@@ -42,6 +43,10 @@ static void place_layers(sked_i_layout *out, const sked_i_sizes *s)
     out->layer[i].name = place(out, prefix, #name, rows, columns, SKED_I_INITIAL_##initial);
         SKED_I_LAYER_PARAMETERS(SKED_X)
 #undef SKED_X
+        const sked_i_layer_at *l = &out->layer[i];
+        (void)l; /* what RN(film_run) relies on */
+        assert(l->shift_weight - l->scale_bias == s->mlp &&
+               l->shift_bias - l->shift_weight == l->scale_bias - l->scale_weight);
     }
 }
 
@@ -83,6 +88,7 @@ sked_status sked_i_layout_init(sked_i_layout *out, const sked_i_sizes *sizes, sk
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
     place_all(out, s);
+    assert(out->n_table <= SKED_I_MAX_PARAMETERS);
 cleanup:
     return st;
 }

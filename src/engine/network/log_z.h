@@ -36,7 +36,7 @@ enum {
     SKED_I_LOG_Z_TOTAL =
         (SKED_I_LOG_Z_FEATURES + 1) * SKED_I_LOG_Z_HIDDEN + (SKED_I_LOG_Z_HIDDEN + 1) * SKED_I_LOG_Z_OUT
 };
-/* In the order of the block; in files "log_z." goes before their names. */
+/* In the order of the block; in files "log_z." precedes their names. */
 extern const sked_i_parameter sked_i_log_z_table[SKED_I_LOG_Z_TENSORS];
 
 /* Parameters and Adam's moments. */

@@ -5,33 +5,43 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
+#include <assert.h>
+
 sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_sampler *m = NULL;
     SKED_NEW0(m, 1);
     SKED_TRY(sked_i_layout_init(&m->layout, sizes, err));
-    SKED_NEW0(m->parameter, m->layout.total);
-    SKED_NEW0(m->moment1, m->layout.total);
-    SKED_NEW0(m->moment2, m->layout.total);
+    SKED_NEW0(m->parameter, SKED_I_SAMPLER_BLOCKS * m->layout.total);
+    m->moment1 = m->parameter + m->layout.total;
+    m->moment2 = m->moment1 + m->layout.total;
     m->rate = 1e-3;
     m->epochs = 1;
     *out = m;
     m = NULL;
 cleanup:
-    sked_i_sampler_destroy(m);
+    sked_sampler_destroy(m);
     return st;
 }
 
-void sked_i_sampler_destroy(sked_sampler *m)
+void sked_sampler_destroy(sked_sampler *m)
 {
     if (m == NULL)
         return;
     free(m->parameter);
-    free(m->moment1);
-    free(m->moment2);
     free(m->log_z);
     free(m);
+}
+
+int64_t sked_sampler_parameter_count(const sked_sampler *m)
+{
+    return m->layout.total;
+}
+
+int64_t sked_sampler_steps(const sked_sampler *m)
+{
+    return m->steps;
 }
 
 /* Earliest start and finish first, then the longest path to the end: once_walk.c has the features. */
@@ -73,7 +83,7 @@ sked_status sked_i_sampler_blend(sked_sampler *m, double share, sked_error *err)
     sked_i_sampler_start(start, m->seed);
     for (int64_t i = 0; i < m->layout.total; i++)
         m->parameter[i] = start->parameter[i] + (float)share * (m->parameter[i] - start->parameter[i]);
-    sked_i_sampler_destroy(start);
+    sked_sampler_destroy(start);
     return SKED_OK;
 }
 
@@ -91,6 +101,7 @@ double sked_i_sampler_rate(const sked_sampler *m)
 
 void sked_i_sampler_advance(sked_sampler *m)
 {
+    assert(m->epoch >= 0 && m->epoch < m->epochs);
     m->epoch = m->epoch + 1 < m->epochs ? m->epoch + 1 : 0;
     m->steps += m->epoch == 0;
 }
@@ -138,18 +149,9 @@ SKED_I_CLONES static void adam_steps(int64_t n, const sked_i_adam *a, const floa
 void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
                          int64_t first, int64_t end)
 {
+    assert(first >= 0 && first <= end && end <= m->layout.total);
     adam_steps(end - first, a, gradient + first, cut, m->parameter + first, m->moment1 + first,
                m->moment2 + first);
-}
-
-void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
-{
-    const double norm = sked_i_gradient_norm(m->layout.total, gradient);
-    if (!isfinite(norm))
-        return;
-    const sked_i_adam a = sked_i_sampler_adam(m);
-    sked_i_sampler_step(m, &a, gradient, norm > clip ? clip / norm : 1, 0, m->layout.total);
-    sked_i_sampler_advance(m);
 }
 
 sked_status sked_i_sampler_open_log_z(sked_sampler *m, sked_error *err)
@@ -166,6 +168,7 @@ sked_status sked_i_sampler_open_log_z(sked_sampler *m, sked_error *err)
 void sked_i_sampler_step_log_z(sked_sampler *m, const sked_i_adam *a, const double *gradient)
 {
     sked_i_log_z *z = m->log_z;
+    assert(z != NULL);
     for (int i = 0; i < SKED_I_LOG_Z_TOTAL; i++)
         adam_step(a, gradient[i], &z->parameter[i], &z->moment1[i], &z->moment2[i]);
 }

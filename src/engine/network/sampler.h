@@ -4,9 +4,10 @@
 #include "backend/loss_kind.h"
 #include "engine/network/log_z.h"
 
+enum { SKED_I_SAMPLER_BLOCKS = 3 }; /* parameters and both moments */
 struct sked_sampler {
     sked_i_layout layout;
-    float *parameter; /* [layout.total] */
+    float *parameter; /* [layout.total], and the moments behind them: one block */
     float *moment1;   /* Adam's means of gradient and squared gradient */
     float *moment2;
     int64_t steps;         /* updates so far */
@@ -24,7 +25,6 @@ SKED_MUST_CHECK sked_status sked_i_sampler_create(const sked_i_sizes *sizes, ske
 /* A model from the bytes of its file (checkpoint.c); `name` stands for the file in messages. */
 SKED_MUST_CHECK sked_status sked_i_sampler_parse(const char *name, const char *bytes, int64_t size,
                                                  sked_sampler **out, sked_error *err);
-void sked_i_sampler_destroy(sked_sampler *m);
 /* Initial values from the seed. */
 void sked_i_sampler_start(sked_sampler *m, uint64_t seed);
 /*
@@ -46,15 +46,10 @@ double sked_i_gradient_norm(int64_t n, const float *gradient);
 /* The step with cut * gradient for the parameters first to end - 1; m->steps stays. */
 void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
                          int64_t first, int64_t end);
-/*
- * One Adam step in all. The gradient is first cut to a norm of at most `clip`. The rate rises over the first
- * 100 steps, then falls with the square root of the steps after some thousands, or as m->anneal says. A
- * gradient that is not finite changes nothing.
- */
-void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip);
 /* A step of Adam was made: the last one of an update completes it. */
 void sked_i_sampler_advance(sked_sampler *m);
-/* Of the next step. */
+/* Of the next step: it rises over the first 100, then falls with the square root of the steps after some
+ * thousands, or as m->anneal says. */
 double sked_i_sampler_rate(const sked_sampler *m);
 /* The same without warm-up, by what it is at the start. */
 double sked_i_sampler_decay(const sked_sampler *m);

@@ -1,78 +1,76 @@
 /* Runs of the stepwise network on one partial schedule after another. */
-#include "base/memory.h"
 #include "engine/network/stepper.h"
 
+#include <assert.h>
 #include <string.h>
 
 static int64_t lay_out(RN(step_run) * r, real *block)
 {
     const sked_i_sizes *z = &r->net->layout->sizes;
     const int64_t n = r->n, inner = (int64_t)SKED_I_HEADS * z->head, stride = r->net->views.stride;
-    int64_t used = 0, widest = 2 * inner > z->dim ? 2 * inner : z->dim;
+    RN(cutter) c = {.block = block};
+    int64_t widest = 2 * inner > z->dim ? 2 * inner : z->dim;
     widest = widest > r->net->layout->inputs ? widest : r->net->layout->inputs;
-#define CUT(rows, columns) RN(step_cut)(block, &used, rows, columns)
-    r->feature = CUT(n, r->net->layout->inputs);
+    r->feature = RN(cut)(&c, n, r->net->layout->inputs);
     for (int i = 0; i < z->layers; i++) {
         RN(step_kept) *k = &r->kept[i];
-        k->in = CUT(n, z->dim);
-        k->unit1 = CUT(n, z->dim);
-        k->rstd1 = CUT(n, 1);
-        k->query = CUT(n, inner);
-        k->keys = CUT(n, 2 * inner);
-        k->weight = CUT(n, stride);
-        k->mixed = CUT(n, inner);
-        k->middle = CUT(n, z->dim);
-        k->unit2 = CUT(n, z->dim);
-        k->rstd2 = CUT(n, 1);
-        k->active = CUT(n, z->mlp);
+        k->in = RN(cut)(&c, n, z->dim);
+        k->unit1 = RN(cut)(&c, n, z->dim);
+        k->rstd1 = RN(cut)(&c, n, 1);
+        k->query = RN(cut)(&c, n, inner);
+        k->keys = RN(cut)(&c, n, 2 * inner);
+        k->weight = RN(cut)(&c, n, stride);
+        k->mixed = RN(cut)(&c, n, inner);
+        k->middle = RN(cut)(&c, n, z->dim);
+        k->unit2 = RN(cut)(&c, n, z->dim);
+        k->rstd2 = RN(cut)(&c, n, 1);
+        k->active = RN(cut)(&c, n, z->mlp);
     }
-    r->last = CUT(n, z->dim);
-    r->unit = CUT(n, z->dim);
-    r->rstd = CUT(n, 1);
-    r->active = CUT(n, z->width);
-    r->logit = CUT(n, z->slots);
-    r->back_logit = CUT(n, 1);
-    r->picked = CUT(n, widest);
-#undef CUT
-    return used;
+    r->last = RN(cut)(&c, n, z->dim);
+    r->unit = RN(cut)(&c, n, z->dim);
+    r->rstd = RN(cut)(&c, n, 1);
+    r->active = RN(cut)(&c, n, z->width);
+    r->logit = RN(cut)(&c, n, z->slots);
+    r->back_logit = RN(cut)(&c, n, 1);
+    r->picked = RN(cut)(&c, n, widest);
+    return c.used;
 }
 
 static int64_t lay_out_grad(RN(step_run) * r, real *block)
 {
     const sked_i_sizes *z = &r->net->layout->sizes;
     const int64_t n = r->n, inner = (int64_t)SKED_I_HEADS * z->head;
-    int64_t used = 0;
-#define CUT(rows, columns) RN(step_cut)(block, &used, rows, columns)
-    r->first_dquery = CUT(n, inner);
-    r->first_dkeys = CUT(n, 2 * inner);
-    r->first_dx = CUT(n, z->dim);
-    r->dlogit = CUT(n, z->slots);
-    r->dback = CUT(n, 1);
-    r->dx = CUT(n, z->dim);
-    r->dmiddle = CUT(n, z->dim);
-    r->dunit = CUT(n, z->dim);
-    r->dactive = CUT(n, z->mlp > z->width ? z->mlp : z->width);
-    r->dmixed = CUT(n, inner);
-    r->dquery = CUT(n, inner);
-    r->dkeys = CUT(n, 2 * inner);
-    r->scratch = CUT(1, r->net->views.stride);
-#undef CUT
-    return used;
+    RN(cutter) c = {.block = block};
+    r->first_dquery = RN(cut)(&c, n, inner);
+    r->first_dkeys = RN(cut)(&c, n, 2 * inner);
+    r->first_dx = RN(cut)(&c, n, z->dim);
+    r->dlogit = RN(cut)(&c, n, z->slots);
+    r->dback = RN(cut)(&c, n, 1);
+    r->dx = RN(cut)(&c, n, z->dim);
+    r->dmiddle = RN(cut)(&c, n, z->dim);
+    r->dunit = RN(cut)(&c, n, z->dim);
+    r->dactive = RN(cut)(&c, n, z->mlp > z->width ? z->mlp : z->width);
+    r->dmixed = RN(cut)(&c, n, inner);
+    r->dquery = RN(cut)(&c, n, inner);
+    r->dkeys = RN(cut)(&c, n, 2 * inner);
+    r->scratch = RN(cut)(&c, 1, r->net->views.stride);
+    return c.used;
 }
 
 sked_status RN(step_run_create)(const RN(stepper) * net, RN(step_run) * *out, sked_error *err)
 {
     sked_status st = SKED_OK;
+    real *block;
     RN(step_run) *r = NULL;
     SKED_NEW0(r, 1);
     r->net = net;
     r->n = net->views.n;
-    SKED_NEW0(r->rows, r->n);
-    SKED_NEW0(r->all, r->n);
+    SKED_OWN0(&r->arena, r->rows, r->n);
+    SKED_OWN0(&r->arena, r->all, r->n);
     for (int32_t i = 0; i < r->n; i++)
         r->all[i] = i;
-    SKED_NEW0(r->block, lay_out(r, NULL) + SKED_I_STEP_ALIGN);
-    lay_out(r, RN(step_aligned)(r->block));
+    SKED_BLOCK(&r->arena, block, lay_out(r, NULL));
+    lay_out(r, block);
     *out = r;
     r = NULL;
 cleanup:
@@ -84,22 +82,20 @@ void RN(step_run_destroy)(RN(step_run) * r)
 {
     if (r == NULL)
         return;
-    free(r->rows);
-    free(r->all);
-    free(r->block);
-    free(r->grad_block);
+    sked_i_arena_free(&r->arena);
     free(r);
 }
 
 sked_status RN(step_run_want_grad)(RN(step_run) * r, sked_error *err)
 {
-    if (r->grad_block != NULL)
+    sked_status st = SKED_OK;
+    real *block;
+    if (r->dx != NULL)
         return SKED_OK;
-    r->grad_block = sked_i_alloc_zero(lay_out_grad(r, NULL) + SKED_I_STEP_ALIGN, sizeof *r->grad_block);
-    if (r->grad_block == NULL)
-        return sked_i_no_memory(err);
-    lay_out_grad(r, RN(step_aligned)(r->grad_block));
-    return SKED_OK;
+    SKED_BLOCK(&r->arena, block, lay_out_grad(r, NULL));
+    lay_out_grad(r, block);
+cleanup:
+    return st;
 }
 
 /* ------------------------------------------------------------------ small helpers on rows */
@@ -126,18 +122,6 @@ static void scatter_add(int32_t count, const int32_t *row, int64_t width, const 
     for (int64_t i = 0; i < count; i++)
         for (int64_t c = 0; c < width; c++)
             y[row[i] * width + c] += x[i * width + c];
-}
-
-static void relu(int64_t n, real *x)
-{
-    for (int64_t i = 0; i < n; i++)
-        x[i] = x[i] > 0 ? x[i] : 0;
-}
-
-static void relu_grad(int64_t n, const real *y, real *dy)
-{
-    for (int64_t i = 0; i < n; i++)
-        dy[i] = y[i] > 0 ? dy[i] : 0;
 }
 
 static void multiply(const RN(step_run) * r, int32_t rows, const real *x, const RN(step_matrix) * m, real *y)
@@ -170,11 +154,13 @@ static void multiply_grad(const RN(step_run) * r, int32_t rows, const real *x, c
 
 static int32_t picked_rows(const RN(step_run) * r)
 {
+    assert(r->n_forward >= 0 && r->n_back >= 0 && r->n_forward + r->n_back <= r->n);
     return r->n_forward + r->n_back;
 }
 
 void RN(step_run_change)(RN(step_run) * r, int32_t count, const int32_t *op)
 {
+    assert(count >= 0 && count <= r->n);
     const RN(step_weights) *w = &r->net->weights;
     const RN(step_kept) *k = &r->kept[0];
     const int32_t inputs = w->input.rows, dim = w->input.columns, inner = w->layer[0].query.columns;
@@ -237,7 +223,7 @@ void RN(step_run_forward)(RN(step_run) * r)
         multiply_onto(r, s.count, s.op, k->in, k->mixed, &w->layer[i].merge, k->middle);
         kernels->unit(s.count, z->dim, k->middle, k->unit2, k->rstd2);
         multiply(r, s.count, k->unit2, &w->layer[i].mlp1, k->active);
-        relu((int64_t)s.count * z->mlp, k->active);
+        RN(relu)((int64_t)s.count * z->mlp, k->active);
         multiply_onto(r, s.count, r->all, k->middle, k->active, &w->layer[i].mlp2, next);
     }
     const int32_t rows = picked_rows(r);
@@ -246,7 +232,7 @@ void RN(step_run_forward)(RN(step_run) * r)
     multiply(r, r->n_forward, r->unit, &w->forward1, r->active);
     if (r->n_back > 0)
         multiply(r, r->n_back, r->unit + (int64_t)r->n_forward * z->dim, &w->back1, back);
-    relu((int64_t)rows * z->width, r->active);
+    RN(relu)((int64_t)rows * z->width, r->active);
     multiply(r, r->n_forward, r->active, &w->forward2, r->logit);
     for (int64_t i = 0; i < r->n_back; i++) {
         r->back_logit[i] = 0;
@@ -275,7 +261,7 @@ static void heads_grad(RN(step_run) * r, const RN(step_weights) * g)
             g->back2[c] += r->dback[i] * back[i * width + c];
             dback[i * width + c] = r->dback[i] * w->back2[c];
         }
-    relu_grad((int64_t)rows * width, r->active, r->dactive);
+    RN(relu_grad)((int64_t)rows * width, r->active, r->dactive);
     multiply_grad(r, r->n_forward, r->unit, &w->forward1, r->dactive, &g->forward1, r->dunit);
     if (r->n_back > 0)
         multiply_grad(r, r->n_back, r->unit + first * z->dim, &w->back1, dback, &g->back1,
@@ -292,7 +278,7 @@ static void mlp_grad(RN(step_run) * r, int i, int32_t rows, const RN(step_layer)
     clear(r->dactive, (int64_t)rows * mlp);
     clear(r->dunit, (int64_t)rows * dim);
     multiply_grad(r, rows, k->active, &w->mlp2, r->dx, &g->mlp2, r->dactive);
-    relu_grad((int64_t)rows * mlp, k->active, r->dactive);
+    RN(relu_grad)((int64_t)rows * mlp, k->active, r->dactive);
     multiply_grad(r, rows, k->unit2, &w->mlp1, r->dactive, &g->mlp1, r->dunit);
     r->net->kernels->unit_grad(rows, dim, k->unit2, k->rstd2, r->dunit, r->dx);
 }
@@ -346,6 +332,7 @@ static void attention_grad(RN(step_run) * r, int i, const sight *s, const RN(ste
 
 void RN(step_run_backward)(RN(step_run) * r, real *gradient)
 {
+    assert(r->dx != NULL); /* RN(step_run_want_grad) */
     const RN(step_weights) g = RN(stepper_gradient_pieces)(r->net, gradient);
     heads_grad(r, &g);
     for (int i = r->net->layout->sizes.layers - 1; i >= 0; i--) {

@@ -1,32 +1,19 @@
 #include "engine/network/stepper.h"
 
-#include "base/memory.h"
-
 #include <math.h>
 #include <string.h>
 
-/* Cuts pieces off one block; with block NULL it only measures. */
-typedef struct cutter {
-    real *block;
-    int64_t used;
-} cutter;
-
-static real *cut(cutter *c, int64_t rows, int64_t columns)
-{
-    return RN(step_cut)(c->block, &c->used, rows, columns);
-}
-
-static RN(step_matrix) cut_matrix(cutter *c, int32_t rows, int32_t columns, bool turned)
+static RN(step_matrix) cut_matrix(RN(cutter) * c, int32_t rows, int32_t columns, bool turned)
 {
     RN(step_matrix) m = {.rows = rows, .columns = columns};
-    m.weight = cut(c, rows, columns);
-    m.bias = cut(c, 1, columns);
-    m.turned = turned ? cut(c, columns, rows) : NULL;
+    m.weight = RN(cut)(c, rows, columns);
+    m.bias = RN(cut)(c, 1, columns);
+    m.turned = turned ? RN(cut)(c, columns, rows) : NULL;
     return m;
 }
 
 /* The pieces of weights or of their gradient (turned false). */
-static void cut_weights(const RN(stepper) * s, cutter *c, bool turned, RN(step_weights) * w)
+static void cut_weights(const RN(stepper) * s, RN(cutter) * c, bool turned, RN(step_weights) * w)
 {
     const sked_i_sizes *z = &s->layout->sizes;
     const int32_t inner = SKED_I_HEADS * z->head;
@@ -43,7 +30,7 @@ static void cut_weights(const RN(stepper) * s, cutter *c, bool turned, RN(step_w
     w->forward2 = cut_matrix(c, z->width, z->slots, turned);
     if (s->learned) {
         w->back1 = cut_matrix(c, z->dim, z->width, turned);
-        w->back2 = cut(c, 1, z->width);
+        w->back2 = RN(cut)(c, 1, z->width);
     }
 }
 
@@ -61,17 +48,17 @@ static int64_t largest_matrix(const RN(stepper) * s)
 static int64_t lay_out(RN(stepper) * s, real *block)
 {
     const sked_i_sizes *z = &s->layout->sizes;
-    cutter c = {.block = block};
+    RN(cutter) c = {.block = block};
     cut_weights(s, &c, true, &s->weights);
-    s->heat.first = cut(&c, 1, z->temperature);
-    s->heat.second = cut(&c, 1, z->temperature);
-    s->query_scale = cut(&c, SKED_I_HEADS, z->head);
+    s->heat.first = RN(cut)(&c, 1, z->temperature);
+    s->heat.second = RN(cut)(&c, 1, z->temperature);
+    s->query_scale = RN(cut)(&c, SKED_I_HEADS, z->head);
     for (int i = 0; i < z->layers + 2; i++) {
         const int32_t width = i < z->layers ? z->mlp : z->width;
-        s->film[i] = (RN(film)){cut(&c, 1, width), cut(&c, 1, width)};
+        s->film[i] = (RN(film)){RN(cut)(&c, 1, width), RN(cut)(&c, 1, width)};
     }
-    s->plain = cut(&c, 1, largest_matrix(s));
-    s->plain_turned = cut(&c, 1, largest_matrix(s));
+    s->plain = RN(cut)(&c, 1, largest_matrix(s));
+    s->plain_turned = RN(cut)(&c, 1, largest_matrix(s));
     return c.used;
 }
 
@@ -83,15 +70,16 @@ static bool may_see(const sked_i_masks *m, int32_t head, int64_t i, int32_t j)
 }
 
 /* Every other op is seen by one head, the op itself by all: n - 1 + heads pairs. */
-static sked_status fill_views(sked_i_attention_views *v, const sked_i_masks *m, int32_t head, sked_error *err)
+static sked_status fill_views(RN(stepper) * s, const sked_i_masks *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int32_t pairs = m->n - 1 + SKED_I_HEADS, inner = SKED_I_HEADS * head;
+    sked_i_attention_views *v = &s->views;
+    const int32_t head = s->layout->sizes.head, pairs = m->n - 1 + SKED_I_HEADS, inner = SKED_I_HEADS * head;
     v->n = m->n;
     v->stride = (pairs + SKED_I_LANES - 1) / SKED_I_LANES * SKED_I_LANES;
-    SKED_NEW0(v->end, (int64_t)m->n * SKED_I_HEADS);
-    SKED_NEW0(v->query, (int64_t)m->n * v->stride);
-    SKED_NEW0(v->key, (int64_t)m->n * v->stride);
+    SKED_OWN0(&s->arena, v->end, (int64_t)m->n * SKED_I_HEADS);
+    SKED_OWN0(&s->arena, v->query, (int64_t)m->n * v->stride);
+    SKED_OWN0(&s->arena, v->key, (int64_t)m->n * v->stride);
     for (int64_t i = 0; i < m->n; i++) {
         int32_t count = 0;
         for (int32_t h = 0; h < SKED_I_HEADS; h++) {
@@ -111,14 +99,15 @@ sked_status RN(stepper_create)(const sked_i_layout *layout, const RN(kernels) * 
                                const sked_i_masks *masks, RN(stepper) * *out, sked_error *err)
 {
     sked_status st = SKED_OK;
+    real *block;
     RN(stepper) *s = NULL;
     SKED_NEW0(s, 1);
     s->layout = layout;
     s->kernels = kernels;
     s->learned = layout->sizes.backward == SKED_I_BACKWARD_LEARNED;
-    SKED_NEW0(s->block, lay_out(s, NULL) + SKED_I_STEP_ALIGN);
-    lay_out(s, RN(step_aligned)(s->block));
-    SKED_TRY(fill_views(&s->views, masks, layout->sizes.head, err));
+    SKED_BLOCK(&s->arena, block, lay_out(s, NULL));
+    lay_out(s, block);
+    SKED_TRY(fill_views(s, masks, err));
     for (int32_t c = 0; c < SKED_I_HEADS * layout->sizes.head; c++)
         s->query_scale[c] = 1 / (real)sqrt((double)layout->sizes.head);
     *out = s;
@@ -132,10 +121,7 @@ void RN(stepper_destroy)(RN(stepper) * s)
 {
     if (s == NULL)
         return;
-    free(s->views.end);
-    free(s->views.query);
-    free(s->views.key);
-    free(s->block);
+    sked_i_arena_free(&s->arena);
     free(s);
 }
 
@@ -271,30 +257,20 @@ static void list_folds(const RN(stepper) * s, const RN(film) * dfilm, RN(step_we
                  &m->back1);
 }
 
-/* Parameters of one FiLM: offsets of scale weight and bias, shift weight and bias. */
-typedef struct film_at {
-    int64_t scale_weight, scale_bias, shift_weight, shift_bias;
-    int32_t width;
-} film_at;
-
 static int film_count(const RN(stepper) * s)
 {
     return s->layout->sizes.layers + 1 + s->learned;
 }
 
-static film_at film_of(const RN(stepper) * s, int i)
+/* Where the parameters of a FiLM begin, and its columns. */
+static int64_t film_of(const RN(stepper) * s, int i, int32_t *width)
 {
     const sked_i_layout *at = s->layout;
-    const sked_i_sizes *z = &at->sizes;
-    if (i < z->layers) {
-        const sked_i_layer_at *l = &at->layer[i];
-        return (film_at){l->scale_weight, l->scale_bias, l->shift_weight, l->shift_bias, z->mlp};
-    }
-    if (i == z->layers)
-        return (film_at){at->forward_scale_weight, at->forward_scale_bias, at->forward_shift_weight,
-                         at->forward_shift_bias, z->width};
-    return (film_at){at->back_scale_weight, at->back_scale_bias, at->back_shift_weight, at->back_shift_bias,
-                     z->width};
+    const int layers = at->sizes.layers;
+    *width = i < layers ? at->sizes.mlp : at->sizes.width;
+    return i < layers    ? at->layer[i].scale_weight
+           : i == layers ? at->forward_scale_weight
+                         : at->back_scale_weight;
 }
 
 void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, const double *heat)
@@ -307,11 +283,9 @@ void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, const double *h
     s->parameter = parameter;
     RN(heat_run)(s->layout, k, w, heat, &s->heat);
     for (int i = 0; i < film_count(s); i++) {
-        const film_at at = film_of(s, i);
-        k->linear(1, z->temperature, at.width, s->heat.second, w + at.scale_weight, w + at.scale_bias,
-                  s->film[i].scale);
-        k->linear(1, z->temperature, at.width, s->heat.second, w + at.shift_weight, w + at.shift_bias,
-                  s->film[i].shift);
+        int32_t width;
+        const int64_t at = film_of(s, i, &width);
+        RN(film_run)(s->layout, k, w, &s->heat, at, width, s->film[i].scale, s->film[i].shift);
     }
     list_folds(s, none, &s->weights, &l);
     for (int i = 0; i < l.count; i++)
@@ -322,7 +296,7 @@ void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, const double *h
 
 int64_t RN(stepper_gradient_size)(const RN(stepper) * s)
 {
-    cutter c = {0};
+    RN(cutter) c = {0};
     RN(step_weights) g;
     cut_weights(s, &c, false, &g);
     return c.used;
@@ -330,7 +304,7 @@ int64_t RN(stepper_gradient_size)(const RN(stepper) * s)
 
 RN(step_weights) RN(stepper_gradient_pieces)(const RN(stepper) * s, real *block)
 {
-    cutter c = {.block = block};
+    RN(cutter) c = {.block = block};
     RN(step_weights) g;
     cut_weights(s, &c, false, &g);
     return g;
@@ -357,11 +331,10 @@ sked_status RN(stepper_grad)(const RN(stepper) * s, real *gradient, real *dparam
     for (int32_t c = 0; c < z->width && s->learned; c++)
         dparameter[s->layout->back2_weight + c] += g.back2[c];
     for (int i = 0; i < film_count(s); i++) {
-        const film_at at = film_of(s, i);
-        k->linear_grad(1, z->temperature, at.width, s->heat.second, w + at.scale_weight, films[i].scale,
-                       dheat, dparameter + at.scale_weight, dparameter + at.scale_bias);
-        k->linear_grad(1, z->temperature, at.width, s->heat.second, w + at.shift_weight, films[i].shift,
-                       dheat, dparameter + at.shift_weight, dparameter + at.shift_bias);
+        int32_t width;
+        const int64_t at = film_of(s, i, &width);
+        RN(film_back)
+        (s->layout, k, w, &s->heat, at, width, films[i].scale, films[i].shift, dheat, dparameter);
     }
     RN(heat_grad)(s->layout, k, w, &s->heat, dheat, dheat + z->temperature, dparameter);
 cleanup:

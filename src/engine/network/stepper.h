@@ -13,23 +13,9 @@
 #ifndef SKED_ENGINE_NETWORK_STEPPER_H
 #define SKED_ENGINE_NETWORK_STEPPER_H
 #include "engine/network/heat.h"
+#include "engine/network/pieces.h"
 
 #include <stdbool.h>
-
-/* Pieces begin at multiples of 64 bytes (in float): vectors that cross cache lines cost twice. */
-enum { SKED_I_STEP_ALIGN = 16 };
-static inline real *RN(step_aligned)(real *block)
-{
-    const uintptr_t unit = SKED_I_STEP_ALIGN * sizeof(real), past = (uintptr_t)block % unit;
-    return past ? block + (unit - past) / sizeof(real) : block;
-}
-/* The next piece of a block, or with block NULL only its size. */
-static inline real *RN(step_cut)(real *block, int64_t *used, int64_t rows, int64_t columns)
-{
-    real *p = block ? block + *used : NULL;
-    *used += (rows * columns + SKED_I_STEP_ALIGN - 1) / SKED_I_STEP_ALIGN * SKED_I_STEP_ALIGN;
-    return p;
-}
 
 /* One matrix with its bias, or their gradients (plain then, and without turned). */
 typedef struct RN(step_matrix) {
@@ -61,7 +47,7 @@ typedef struct RN(stepper) {
     const RN(kernels) * kernels;
     sked_i_attention_views views;
     const real *parameter; /* as last prepared */
-    real *block;           /* what follows lies in it */
+    sked_i_arena arena;    /* what follows lies in it */
     RN(step_weights) weights;
     RN(heat) heat;
     RN(film) film[SKED_I_MAX_LAYERS + 2]; /* of the layers, the forward head, the backward head */
@@ -97,7 +83,7 @@ typedef struct RN(step_kept) {
 typedef struct RN(step_run) {
     const RN(stepper) * net;
     int32_t n;
-    real *block, *grad_block;
+    sked_i_arena arena;
     real *feature;             /* [n, inputs]: the caller's to fill */
     int32_t *rows;             /* [n]: the caller's: ops to be added, then ops that could be removed */
     int32_t n_forward, n_back; /* the caller's: how many of each */

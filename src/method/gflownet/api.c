@@ -1,42 +1,9 @@
-/* The public functions of learned models, all of them: thin ones over checkpoint, sample and train. */
+/* The public functions of samples; those of models are in sampler.c, checkpoint.c and train.c. */
 #include "backend/backend.h"
 #include "base/memory.h"
-#include "method/gflownet/checkpoint.h"
 #include "method/gflownet/sample.h"
-#include "method/gflownet/train.h"
 #include "problem/lower.h"
 #include "report/jsonl.h"
-
-#include <string.h>
-
-/* ------------------------------------------------------------------ models */
-
-sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err)
-{
-    return sked_i_checkpoint_read(path, out, err);
-}
-
-sked_status sked_sampler_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
-{
-    return sked_i_checkpoint_write(m, path, optimiser, err);
-}
-
-void sked_sampler_destroy(sked_sampler *m)
-{
-    sked_i_sampler_destroy(m);
-}
-
-int64_t sked_sampler_parameter_count(const sked_sampler *m)
-{
-    return m->layout.total;
-}
-
-int64_t sked_sampler_steps(const sked_sampler *m)
-{
-    return m->steps;
-}
-
-/* ------------------------------------------------------------------ sampling */
 
 void sked_sample_options_init_sized(sked_sample_options *opt, size_t size)
 {
@@ -124,32 +91,4 @@ sked_status sked_samples_write(const sked_samples *s, const sked_problem *p, dou
     }
     sked_i_buffer_free(&more);
     return sked_i_lines_write(&all, st, path, err);
-}
-
-/* ------------------------------------------------------------------ training */
-
-void sked_train_options_init_sized(sked_train_options *opt, size_t size)
-{
-    const sked_train_options preset = {.devices = 4, .minutes = INFINITY, .threads = 1};
-    sked_i_sized_init(opt, size, &preset, sizeof preset);
-}
-
-int sked_train_option_count(void)
-{
-    int count;
-    sked_i_train_options(&count);
-    return count;
-}
-
-const sked_option *sked_train_option_at(int i)
-{
-    int count;
-    const sked_option *options = sked_i_train_options(&count);
-    return i >= 0 && i < count ? &options[i] : NULL;
-}
-
-sked_status sked_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
-{
-    SKED_TAKE(sked_train_options, opt)
-    return sked_i_train(opt, out, err);
 }

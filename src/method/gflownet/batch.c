@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
 {
     sked_status st = SKED_OK;
     RN(batch) *b = NULL;
+    assert(size >= 1 && threads >= 1);
     const int64_t n = p->instance->n;
     SKED_NEW0(b, 1);
     b->policy = p;
@@ -38,10 +40,10 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     b->threads = threads < b->parts ? threads : b->parts;
     b->bound = p->kind->single_pass ? INFINITY : huber_bound;
     b->gradients = gradients;
-    SKED_NEW0(b->trajectory, size);
-    SKED_NEW(b->steps, 2 * size * n);
-    SKED_NEW(b->slope, gradients ? size : 0);
-    SKED_NEW(b->zeta, size);
+    SKED_OWN0(&b->arena, b->trajectory, size);
+    SKED_OWN(&b->arena, b->steps, 2 * size * n);
+    SKED_OWN(&b->arena, b->slope, gradients ? size : 0);
+    SKED_OWN(&b->arena, b->zeta, size);
     for (int64_t k = 0; k < size; k++)
         b->trajectory[k] = (sked_i_trajectory){.op = b->steps + 2 * k * n,
                                                .device = b->steps + (2 * k + 1) * n,
@@ -55,6 +57,7 @@ cleanup:
 
 static int32_t first_of(const RN(batch) * b, int32_t part)
 {
+    assert(part >= 0 && part <= b->parts);
     const int32_t from = b->longs * b->share;
     if (part <= b->longs)
         return part * b->share;
@@ -84,12 +87,7 @@ void RN(batch_destroy)(RN(batch) * b)
         return;
     if (b->trajectory != NULL)
         RN(batch_close)(b, 0, 1);
-    free(b->trajectory);
-    free(b->steps);
-    free(b->slope);
-    free(b->zeta);
-    free(b->log_step);
-    free(b->advantage);
+    sked_i_arena_free(&b->arena);
     free(b);
 }
 
@@ -99,9 +97,9 @@ sked_status RN(batch_set_loss)(RN(batch) * b, const sked_i_loss *loss, sked_erro
     const int64_t n = b->policy->instance->n;
     const bool ppo = loss->kind == SKED_I_LOSS_PPO;
     if (ppo && b->log_step == NULL)
-        SKED_NEW(b->log_step, b->size * n);
+        SKED_OWN(&b->arena, b->log_step, b->size * n);
     if (ppo && b->advantage == NULL)
-        SKED_NEW(b->advantage, b->size);
+        SKED_OWN(&b->arena, b->advantage, b->size);
     b->loss = *loss;
     b->ppo = (sked_i_clipping){loss->clip, loss->entropy / ((double)b->size * (double)n)};
     for (int64_t k = 0; k < b->size; k++) {
@@ -120,7 +118,7 @@ static bool takes_one_pass(const RN(batch) * b)
 
 static double zeta_of(const RN(batch) * b, int32_t k)
 {
-    return sked_i_trajectory_zeta(b->policy->instance, b->policy->temperature, &b->trajectory[k]);
+    return sked_i_loss_zeta(b->policy->instance, b->policy->temperature, &b->trajectory[k]);
 }
 
 static void clear(RN(gradient) * g)
@@ -133,6 +131,7 @@ static void collect(RN(batch) * b, int32_t part, int32_t k)
 {
     RN(gradient) *g = &b->gradient[part];
     real *plain = b->plain[part].block, *weighed = b->weighed[part].block;
+    assert(b->pass.taken[part] && b->plain[part].size == g->size && b->weighed[part].size == g->size);
     const real weight = (real)(zeta_of(b, k) - zeta_of(b, first_of(b, part)));
     for (int64_t i = 0; i < g->size; i++) {
         plain[i] += g->block[i];
@@ -222,7 +221,7 @@ cleanup:
     p->failed[own] = k;
 }
 
-/* The part with the most to do, of all or of those that nobody is at; -1: there is none. */
+/* The part with the most to do, of all or of those that no thread has taken; -1: there is none. */
 static int32_t most_left(const RN(batch) * b, bool free)
 {
     int32_t best = -1, most = 0;
@@ -245,7 +244,7 @@ static void release(bool *taken)
     __atomic_store_n(taken, false, __ATOMIC_RELEASE);
 }
 
-/* A walker that was nobody's: there is one for each thread. */
+/* A free walker: there is one for each thread. */
 static int32_t claim_walker(RN(batch) * b, int thread)
 {
     int32_t own = thread % b->threads;
@@ -442,6 +441,7 @@ static void fill_advantages(RN(batch) * b)
 
 static void begin_grad(RN(batch) * b)
 {
+    assert(b->gradients); /* there is room for slopes */
     if (b->loss.kind == SKED_I_LOSS_PPO)
         fill_advantages(b);
     for (int32_t k = 0; k < b->size && b->loss.kind != SKED_I_LOSS_PPO; k++)
@@ -484,6 +484,7 @@ void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count)
     enum { line = 16 }; /* numbers: no cache line is written by two threads */
     const int64_t lines = (b->gradient[0].size + line - 1) / line, last = b->gradient[0].size;
     const int64_t first = lines * piece / count * line, end = lines * (piece + 1) / count * line;
+    assert(piece >= 0 && piece < count && b->gradient[0].block != NULL);
     if (b->pass.single) {
         gather_weighed(b, first, end < last ? end : last);
         return;
@@ -491,34 +492,4 @@ void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count)
     for (int32_t k = 1; k < b->parts; k++)
         for (int64_t i = first; i < end && i < last; i++)
             b->gradient[0].block[i] += b->gradient[k].block[i];
-}
-
-sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    if (b->loss.kind == SKED_I_LOSS_PPO) {
-        RN(batch_again)(b);
-    } else {
-        b->centre = centre_of(b);
-        begin_grad(b);
-    }
-    SKED_TRY(run_pass(b, err));
-    RN(batch_gather)(b, 0, 1);
-    SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));
-cleanup:
-    return st;
-}
-
-sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first, real *dparameter,
-                            sked_error *err)
-{
-    sked_status st = SKED_OK;
-    RN(batch_draw)(b, listed, seed, first);
-    SKED_TRY(run_pass(b, err));
-    if (RN(batch_second)(b))
-        SKED_TRY(run_pass(b, err));
-    RN(batch_gather)(b, 0, 1);
-    SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));
-cleanup:
-    return st;
 }

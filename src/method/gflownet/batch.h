@@ -22,6 +22,7 @@
  */
 #ifndef SKED_METHOD_GFLOWNET_BATCH_H
 #define SKED_METHOD_GFLOWNET_BATCH_H
+#include "base/arena.h"
 #include "method/gflownet/loss.h"
 #include "method/gflownet/policy.h"
 
@@ -44,6 +45,7 @@ typedef struct RN(batch_pass) {
 } RN(batch_pass);
 
 typedef struct RN(batch) {
+    sked_i_arena arena;
     const RN(policy) * policy;
     int32_t size, parts;
     int32_t longs, share; /* the first parts, which have so many trajectories each */
@@ -67,7 +69,7 @@ typedef struct RN(batch) {
     RN(gradient) plain[SKED_I_BATCH_PARTS], weighed[SKED_I_BATCH_PARTS];
 } RN(batch);
 
-/* gradients: batch_grad will be called. */
+/* gradients: some will be taken. */
 SKED_MUST_CHECK sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bool gradients,
                                              RN(batch) * *out, sked_error *err);
 void RN(batch_destroy)(RN(batch) * b);
@@ -89,26 +91,18 @@ double RN(batch_loss)(const RN(batch) * b, double *centre);
 double RN(batch_pull)(const RN(batch) * b);
 /* Mean speedup of the trajectories that were drawn from the policy, after `listed` others (or of all). */
 double RN(batch_speedup)(const RN(batch) * b, int32_t listed);
-/* Adds the gradient of batch_loss to dparameter. PPO: under the parameters of now; others: of the last walk.
- */
-SKED_MUST_CHECK sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err);
 /*
- * One update's worth: new trajectories as batch_sample draws them, and the gradient of their loss added to
- * dparameter. A policy of single_pass walks once: the gradient of a trajectory is taken as it is drawn, and
- * with g(s) for it
- *
- *     dL = -2 / size * (sum over s of zeta(s) g(s) - mean zeta * sum over s of g(s))
- */
-SKED_MUST_CHECK sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first,
-                                            real *dparameter, sked_error *err);
-
-/*
- * batch_learn in pieces, for callers with threads of their own. In this order, what is called "pieces" at
- * once on any threads:
+ * One update's worth, in pieces for callers with threads of their own: new trajectories as batch_sample draws
+ * them, and the gradient of their loss. In this order, what is called "pieces" at once on any threads:
  *
  *     batch_draw; pieces batch_walk, as many as b->threads; batch_check
  *     batch_second, and where that says so: pieces batch_walk, likewise; batch_check
- *     pieces batch_gather(0..count - 1 of any count); policy_grad of gradient[0]
+ *     pieces batch_gather(0..count - 1 of any count); the way back of gradient[0] (policy.h)
+ *
+ * A policy of single_pass walks once: the gradient of a trajectory is taken as it is drawn, and with g(s) for
+ * it
+ *
+ *     dL = -2 / size * (sum over s of zeta(s) g(s) - mean zeta * sum over s of g(s))
  */
 void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first);
 /*

@@ -2,8 +2,8 @@
  * Models as safetensors files: 8 bytes length of the header, the header (JSON: name, type, shape, place of
  * every tensor), then the numbers, little-endian float32. Sizes, seed and step stand in __metadata__.
  */
-#include "method/gflownet/checkpoint.h"
 #include "base/memory.h"
+#include "engine/network/sampler.h"
 #include "formats/json.h"
 
 #include <stdio.h>
@@ -22,35 +22,27 @@ static const char *const backward_names[] = {"uniform", "learned"};
 static const char *const rule_names[] = {"none", "list"};
 static const char *const loss_names[] = {"variance", "tb", "ppo"};
 static const char *const prefixes[] = {"", "moment1.", "moment2."};
-enum { BLOCKS = 3 }; /* parameters, and both moments */
+enum { BLOCKS = SKED_I_SAMPLER_BLOCKS };
 
 /* ------------------------------------------------------------------ writing */
 
-/* A part of a model: a table of parameters, and the three blocks they lie in, [total] each. */
+/* A part of a model: a table of parameters, and the blocks they lie in, one behind the other. */
 typedef struct part {
     const sked_i_parameter *table;
     int count;
     int64_t total;
-    float *block[BLOCKS];
+    float *numbers; /* [BLOCKS * total]; NULL: the model has no such part */
 } part;
 
 static part network_of(const sked_sampler *m)
 {
-    return (part){
-        m->layout.table, m->layout.n_table, m->layout.total, {m->parameter, m->moment1, m->moment2}};
+    return (part){m->layout.table, m->layout.n_table, m->layout.total, m->parameter};
 }
 
-/* Of a model without it: no blocks. */
 static part log_z_of(const sked_sampler *m)
 {
-    sked_i_log_z *z = m->log_z;
-    part p = {.table = sked_i_log_z_table, .count = SKED_I_LOG_Z_TENSORS, .total = SKED_I_LOG_Z_TOTAL};
-    if (z != NULL) {
-        p.block[0] = z->parameter;
-        p.block[1] = z->moment1;
-        p.block[2] = z->moment2;
-    }
-    return p;
+    _Static_assert(sizeof *m->log_z == BLOCKS * SKED_I_LOG_Z_TOTAL * sizeof(float), "three blocks");
+    return (part){sked_i_log_z_table, SKED_I_LOG_Z_TENSORS, SKED_I_LOG_Z_TOTAL, (float *)m->log_z};
 }
 
 /* One block of tensors, its numbers from byte `at` on. */
@@ -96,20 +88,19 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
         sked_i_buffer_char(out, ' ');
 }
 
-sked_status sked_i_checkpoint_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
+sked_status sked_sampler_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
 {
     const part network = network_of(m), log_z = log_z_of(m);
-    const int blocks = optimiser ? BLOCKS : 1;
+    const size_t blocks = optimiser ? BLOCKS : 1;
     sked_i_buffer header = {0}, all = {0};
     write_header(m, optimiser, &header);
     const uint64_t length = (uint64_t)header.size;
     sked_i_buffer_add(&all, (const char *)&length, sizeof length);
     if (!header.failed)
         sked_i_buffer_add(&all, header.data, (size_t)header.size);
-    for (int b = 0; b < blocks; b++)
-        sked_i_buffer_add(&all, (const char *)network.block[b], (size_t)network.total * sizeof(float));
-    for (int b = 0; b < BLOCKS && optimiser && m->log_z != NULL; b++)
-        sked_i_buffer_add(&all, (const char *)log_z.block[b], (size_t)log_z.total * sizeof(float));
+    sked_i_buffer_add(&all, (const char *)network.numbers, blocks * (size_t)network.total * sizeof(float));
+    if (optimiser && m->log_z != NULL)
+        sked_i_buffer_add(&all, (const char *)log_z.numbers, sizeof *m->log_z);
     const sked_status st =
         header.failed || all.failed ? sked_i_no_memory(err) : sked_i_file_save(path, all.data, all.size, err);
     sked_i_buffer_free(&header);
@@ -129,8 +120,7 @@ typedef struct reader {
     uint64_t seed;
     double rate;
     sked_i_loss_id loss;
-    uint8_t seen[BLOCKS][SKED_I_MAX_PARAMETERS];
-    uint8_t log_z_seen[BLOCKS][SKED_I_LOG_Z_TENSORS];
+    uint8_t seen[BLOCKS][SKED_I_MAX_PARAMETERS], log_z_seen[BLOCKS][SKED_I_MAX_PARAMETERS];
 } reader;
 
 static const char *const meta_keys[] = {"format",
@@ -297,7 +287,7 @@ static bool find_tensor(const reader *r, part *p, int *block, int *index, bool *
         return true;
     *p = log_z_of(r->model);
     *log_z = true;
-    return p->block[0] != NULL && find_parameter(r, p, block, index);
+    return p->numbers != NULL && find_parameter(r, p, block, index);
 }
 
 static void read_tensor(reader *r)
@@ -326,7 +316,7 @@ static void read_tensor(reader *r)
     if (r->json.status == SKED_OK && seen != 7)
         sked_i_json_fail(&r->json, "a tensor lacks its type, shape or place");
     if (r->json.status == SKED_OK)
-        copy_tensor(r, p.block[block], &p.table[index], shape, place);
+        copy_tensor(r, p.numbers + block * p.total, &p.table[index], shape, place);
     uint8_t *times = log_z ? &r->log_z_seen[block][index] : &r->seen[block][index];
     *times += *times < 2; /* twice is as wrong as often */
     sked_i_buffer_free(&text);
@@ -348,23 +338,26 @@ static void read_members(reader *r, bool metadata)
     sked_i_json_end(&r->json);
 }
 
-static void check_complete(reader *r)
+/*
+ * Each tensor stands once in all blocks (of moments: or in none), and those of log Z in all of them or in
+ * none at all (--weights-only).
+ */
+static void check_part(reader *r, const part *p, bool network, uint8_t (*seen)[SKED_I_MAX_PARAMETERS])
 {
     for (int b = 0; b < BLOCKS; b++)
-        for (int i = 0; i < r->model->layout.n_table && r->json.status == SKED_OK; i++)
-            if (r->seen[b][i] != r->seen[b][0] || (b == 0 && r->seen[b][i] != 1) || r->seen[b][i] > 1)
+        for (int i = 0; i < p->count && r->json.status == SKED_OK; i++) {
+            const int wanted = !network ? seen[0][0] : b == 0 ? 1 : seen[b][0];
+            if (seen[b][i] != wanted || seen[b][i] > 1)
                 sked_i_json_fail(&r->json, "tensor %s of the model is missing or stands twice",
-                                 r->model->layout.table[i].name);
+                                 p->table[i].name);
+        }
 }
 
-/* The tensors of log Z: each once in all blocks, or none (--weights-only). */
-static void check_log_z(reader *r)
+static void check_complete(reader *r)
 {
-    for (int b = 0; b < BLOCKS; b++)
-        for (int i = 0; i < SKED_I_LOG_Z_TENSORS && r->json.status == SKED_OK; i++)
-            if (r->log_z_seen[b][i] != r->log_z_seen[0][0] || r->log_z_seen[b][i] > 1)
-                sked_i_json_fail(&r->json, "tensor %s of the model is missing or stands twice",
-                                 sked_i_log_z_table[i].name);
+    const part network = network_of(r->model), log_z = log_z_of(r->model);
+    check_part(r, &network, true, r->seen);
+    check_part(r, &log_z, false, r->log_z_seen);
     if (r->log_z_seen[0][0] == 0) {
         free(r->model->log_z);
         r->model->log_z = NULL;
@@ -404,7 +397,6 @@ static sked_status read_header(reader *r, const sked_i_source *source, sked_erro
     sked_i_json_begin(&r->json, source, err);
     read_members(r, false);
     check_complete(r);
-    check_log_z(r);
     st = r->json.status;
 cleanup:
     sked_i_json_free(&r->json);
@@ -435,7 +427,7 @@ sked_status sked_i_sampler_parse(const char *name, const char *bytes, int64_t si
     r->model = NULL;
 cleanup:
     if (r)
-        sked_i_sampler_destroy(r->model);
+        sked_sampler_destroy(r->model);
     free(r);
     free(header);
     return st;
@@ -445,7 +437,7 @@ cleanup:
 extern const char sked_i_embed_model[];
 extern const unsigned long sked_i_embed_model_size;
 
-sked_status sked_i_checkpoint_read(const char *path, sked_sampler **out, sked_error *err)
+sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err)
 {
     if (path == NULL)
         return sked_i_sampler_parse("the built-in model", sked_i_embed_model,

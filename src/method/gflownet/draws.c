@@ -102,7 +102,7 @@ void sked_i_taking_note(sked_i_taking *t, double temperature, int32_t count,
     for (int32_t k = 0; k < count; k++) {
         if (isnan(trajectory[k].makespan))
             continue; /* interrupted */
-        const double zeta = sked_i_trajectory_zeta(t->instance, temperature, &trajectory[k]);
+        const double zeta = sked_i_loss_zeta(t->instance, temperature, &trajectory[k]);
         const int32_t at = t->first + t->count;
         d->out->log_prob[at] = trajectory[k].log_forward;
         d->out->temperature[at] = temperature;

@@ -1,6 +1,6 @@
 /* Draws on a GPU. */
 #include "backend/backend.h"
-#include "base/memory.h"
+#include "base/arena.h"
 #include "method/gflownet/draws.h"
 #include "method/gflownet/gather.h"
 
@@ -57,28 +57,11 @@ typedef struct gpu_part {
 
 /* Trajectories of some draws: arrays as the GPU fills them, and rows of them. */
 typedef struct gpu_draws {
+    sked_i_arena arena;
     int32_t *steps;
     double *number; /* log P_F, log P_B and makespan of all */
     sked_i_trajectory *trajectory;
 } gpu_draws;
-
-static sked_status reserve_draws(gpu_draws *a, int64_t count, int64_t n, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    SKED_NEW(a->steps, 2 * count * n);
-    SKED_NEW(a->number, 3 * count);
-    SKED_NEW(a->trajectory, count);
-cleanup:
-    return st;
-}
-
-static void free_draws(gpu_draws *a)
-{
-    free(a->steps);
-    free(a->number);
-    free(a->trajectory);
-    *a = (gpu_draws){0};
-}
 
 /* The walks of a part whose first draw is number `first` of these, `drawn` of all. */
 static sked_i_gpu_walks walks_of(const sked_i_drawing *d, const gpu_part *p, const gpu_draws *a,
@@ -120,7 +103,10 @@ static sked_status draw_parts(sked_i_drawing *d, const sked_i_instance *x, const
     int64_t total = 0, at = 0;
     for (int k = 0; k < parts; k++)
         total += part[k].count;
-    SKED_TRY(reserve_draws(&a, total, x->n, err));
+    SKED_OWN(&a.arena, a.steps, 2 * total * x->n);
+    SKED_OWN(&a.arena, a.number, 3 * total);
+    SKED_OWN(&a.arena, a.trajectory, total);
+    SKED_OWN(&a.arena, t.drawn, total);
     for (int k = 0; k < parts; k++) {
         walks[k] = walks_of(d, &part[k], &a, total, at, (uint64_t)(d->out->count + at));
         at += part[k].count;
@@ -132,7 +118,6 @@ static sked_status draw_parts(sked_i_drawing *d, const sked_i_instance *x, const
         goto cleanup;
     }
     list_trajectories(&a, total, x->n);
-    SKED_NEW(t.drawn, total);
     at = 0;
     for (int k = 0; k < parts; k++) {
         const bool first = t.first + t.count == 0;
@@ -145,8 +130,7 @@ static sked_status draw_parts(sked_i_drawing *d, const sked_i_instance *x, const
     if (d->stopped && d->out->count == 0)
         st = sked_i_limit_fail(err);
 cleanup:
-    free(t.drawn);
-    free_draws(&a);
+    sked_i_arena_free(&a.arena);
     return st;
 }
 

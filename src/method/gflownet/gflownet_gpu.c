@@ -3,12 +3,14 @@
 #include "backend/backend.h"
 #include "graph/graph.h"
 
+#include <stdio.h>
 #include <string.h>
 
 sked_status sked_i_gflownet_gpu_check(const sked_i_layout *layout, sked_error *err)
 {
     const sked_i_sizes *s = &layout->sizes;
     const bool once = s->policy == SKED_I_POLICY_ENCODE_ONCE;
+    char context[24] = "";
     if (once && s->backward == SKED_I_BACKWARD_LEARNED)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "policy encode-once computes on the GPU with backward=uniform only; use the cpu "
@@ -17,16 +19,13 @@ sked_status sked_i_gflownet_gpu_check(const sked_i_layout *layout, sked_error *e
         s->width == SKED_I_GPU_WIDTH && (!once || s->context == SKED_I_GPU_CONTEXT))
         return SKED_OK;
     if (once)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "policy encode-once computes on the GPU with dim=%d head=%d mlp=%d context=%d "
-                           "width=%d only; use the cpu backend",
-                           SKED_I_GPU_DIM, SKED_I_GPU_HEAD, SKED_I_GPU_MLP, SKED_I_GPU_CONTEXT,
-                           SKED_I_GPU_WIDTH);
+        snprintf(context, sizeof context, " context=%d", SKED_I_GPU_CONTEXT);
     return sked_i_fail(
         err, SKED_ERR_UNSUPPORTED,
-        "policy stepwise computes on the GPU with dim=%d head=%d mlp=%d width=%d only; use the "
-        "cpu backend",
-        SKED_I_GPU_DIM, SKED_I_GPU_HEAD, SKED_I_GPU_MLP, SKED_I_GPU_WIDTH);
+        "policy %s computes on the GPU with dim=%d head=%d mlp=%d%s width=%d only; use the cpu "
+        "backend",
+        once ? "encode-once" : "stepwise", SKED_I_GPU_DIM, SKED_I_GPU_HEAD, SKED_I_GPU_MLP, context,
+        SKED_I_GPU_WIDTH);
 }
 
 void sked_i_gflownet_gpu_shape_of(const sked_i_layout *layout, sked_i_gpu_shape *out)

@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "method/gflownet/batch.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* What becomes of a lesson, one after the other. PREPARE and BACK have stages of the policy's own. */
@@ -37,6 +38,7 @@ typedef struct desk {
 
 typedef struct cpu_learner {
     sked_i_sampler_learner base;
+    sked_i_arena arena;
     sked_sampler *model;
     sked_i_sampler_learner_settings how;
     sked_i_team *team;
@@ -68,12 +70,8 @@ static void destroy(sked_i_sampler_learner *generic)
     for (int k = 0; k < c->how.lessons && c->desk && c->spare; k++) {
         close_desk(&c->desk[k]);
         close_desk(&c->spare[k]);
-        free(c->desk[k].gradient);
     }
-    free(c->desk);
-    free(c->spare);
-    free(c->order);
-    free(c->gradient);
+    sked_i_arena_free(&c->arena);
     free(c);
 }
 
@@ -86,12 +84,12 @@ static sked_status create(sked_sampler *model, const sked_i_sampler_learner_sett
     c->base.kind = &sked_i_sampler_learner_cpu;
     c->model = model;
     c->how = *how;
-    SKED_NEW(c->gradient, model->layout.total);
-    SKED_NEW0(c->desk, how->lessons);
-    SKED_NEW0(c->spare, how->lessons);
-    SKED_NEW(c->order, how->lessons);
+    SKED_OWN(&c->arena, c->gradient, model->layout.total);
+    SKED_OWN0(&c->arena, c->desk, how->lessons);
+    SKED_OWN0(&c->arena, c->spare, how->lessons);
+    SKED_OWN(&c->arena, c->order, how->lessons);
     for (int k = 0; k < how->lessons; k++)
-        SKED_NEW(c->desk[k].gradient, model->layout.total);
+        SKED_OWN(&c->arena, c->desk[k].gradient, model->layout.total);
     SKED_TRY(sked_i_team_create(how->threads, &c->team, err));
     *out = &c->base;
     c = NULL;
@@ -138,6 +136,7 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
     c->count = count;
+    assert(count >= 1 && count <= c->how.lessons);
     c->n_next = 0;
     change_desks(c);
     for (int k = 0; k < count; k++) {
@@ -232,6 +231,7 @@ static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *
 {
     enum { line = 16 };
     const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
+    assert(thread >= 0 && thread < c->how.threads);
     *first = lines * thread / c->how.threads * line;
     *end = lines * (thread + 1) / c->how.threads * line;
     *end = *end < total ? *end : total;
@@ -434,6 +434,7 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
 static float weight_of(const cpu_learner *c, int lesson)
 {
     const double norm = c->desk[lesson].mark.norm, clip = c->how.clip;
+    assert(lesson < c->count && c->desk[lesson].phase == DONE && isfinite(norm));
     return (float)((norm > clip ? clip / norm : 1) / c->how.graphs);
 }
 

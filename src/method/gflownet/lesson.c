@@ -1,8 +1,9 @@
 #include "method/gflownet/lesson.h"
 
+#include "base/arena.h"
 #include "base/explog.h"
-#include "base/memory.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 /* Of all lessons in the order they are given. */
@@ -32,6 +33,7 @@ sked_status sked_i_lesson_make(const sked_i_lesson_law *law, int64_t update, int
 {
     sked_status st = SKED_OK;
     sked_i_rng rng;
+    assert(update >= 0 && index >= 0 && index < SKED_I_LESSONS);
     sked_i_platform platform = {0};
     const uint64_t number = number_of(update, index);
     *out = (sked_i_lesson){.update = update, .index = index, .seed = law->seed, .first = (number + 1) << 20};
@@ -63,6 +65,7 @@ typedef struct outcome {
 } outcome;
 
 struct sked_i_lesson_queue {
+    sked_i_arena arena;
     const sked_i_lesson_law *law;
     sked_i_lesson_plan plan;
     pthread_mutex_t lock;
@@ -132,10 +135,10 @@ sked_status sked_i_lesson_queue_create(const sked_i_lesson_law *law, const sked_
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->room, NULL);
     pthread_cond_init(&q->made, NULL);
-    SKED_NEW0(q->lesson, lessons);
-    SKED_NEW0(q->outcome, lessons);
-    SKED_NEW0(q->left, plan->ahead);
-    SKED_NEW0(q->thread, plan->threads);
+    SKED_OWN0(&q->arena, q->lesson, lessons);
+    SKED_OWN0(&q->arena, q->outcome, lessons);
+    SKED_OWN0(&q->arena, q->left, plan->ahead);
+    SKED_OWN0(&q->arena, q->thread, plan->threads);
     for (int k = 0; k < plan->ahead; k++)
         q->left[k] = plan->count;
     while (q->threads < plan->threads && pthread_create(&q->thread[q->threads], NULL, serve, q) == 0)
@@ -162,10 +165,7 @@ void sked_i_lesson_queue_destroy(sked_i_lesson_queue *q)
     pthread_cond_destroy(&q->room);
     pthread_cond_destroy(&q->made);
     pthread_mutex_destroy(&q->lock);
-    free(q->lesson);
-    free(q->outcome);
-    free(q->left);
-    free(q->thread);
+    sked_i_arena_free(&q->arena);
     free(q);
 }
 
@@ -174,6 +174,7 @@ sked_status sked_i_lesson_queue_at(sked_i_lesson_queue *q, int64_t update, const
 {
     const int slot = slot_of(q, update);
     pthread_mutex_lock(&q->lock);
+    assert(update >= q->oldest && update < q->oldest + q->plan.ahead);
     while (q->left[slot] > 0) /* what is not begun yet need not wait for a thread of the queue */
         if (q->next < (update + 1 - q->plan.update) * q->plan.count)
             make_next(q);
@@ -211,6 +212,7 @@ void sked_i_lesson_queue_release(sked_i_lesson_queue *q)
 {
     const int slot = slot_of(q, q->oldest);
     pthread_mutex_lock(&q->lock);
+    assert(q->left[slot] == 0); /* all of its lessons were made */
     q->left[slot] = q->plan.count;
     q->oldest++;
     pthread_cond_broadcast(&q->room);

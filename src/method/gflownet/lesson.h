@@ -20,7 +20,7 @@ typedef struct sked_i_lesson_law {
     double listed;             /* share of them from list scheduling */
     double gentlest, sharpest; /* range of kappa (instance.h), which sets the temperature */
     sked_i_machine_law machine;
-    const sked_i_limit *limit; /* instances hear it; NULL: none */
+    const sked_i_limit *limit; /* instances obey it; NULL: none */
 } sked_i_lesson_law;
 
 /* Trajectory k of the batch takes its random numbers from stream first + k of seed; the first `listed` are

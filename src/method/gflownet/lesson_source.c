@@ -1,11 +1,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "method/gflownet/lesson_source.h"
 
+#include "base/arena.h"
 #include "base/explog.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "graph/distribution.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -229,6 +230,7 @@ cleanup:
 /* ------------------------------------------------------------------ parts */
 
 typedef struct growth {
+    sked_i_arena arena;
     const sked_graph *g;
     int32_t *inside;   /* [n] new number, -1: outside */
     uint8_t *waiting;  /* [n] on the frontier already, or inside */
@@ -298,18 +300,16 @@ sked_status sked_i_lesson_source_graph_part(const sked_graph *g, int32_t ops, sk
 {
     sked_status st = SKED_OK;
     growth w = {.g = g};
-    SKED_NEW(w.inside, g->n_ops);
-    SKED_NEW0(w.waiting, g->n_ops);
-    SKED_NEW(w.frontier, g->n_ops);
-    SKED_NEW(w.chosen, ops);
+    assert(ops >= 1 && ops <= g->n_ops);
+    SKED_OWN(&w.arena, w.inside, g->n_ops);
+    SKED_OWN0(&w.arena, w.waiting, g->n_ops);
+    SKED_OWN(&w.arena, w.frontier, g->n_ops);
+    SKED_OWN(&w.arena, w.chosen, ops);
     for (int32_t i = 0; i < g->n_ops; i++)
         w.inside[i] = -1;
     grow(&w, ops, rng);
     SKED_TRY(build_part(&w, out, err));
 cleanup:
-    free(w.inside);
-    free(w.waiting);
-    free(w.frontier);
-    free(w.chosen);
+    sked_i_arena_free(&w.arena);
     return st;
 }

@@ -1,6 +1,6 @@
 #include "method/gflownet/once.h"
 
-#include "base/memory.h"
+#include "engine/network/pieces.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,37 +10,31 @@ static int64_t lay_out(RN(once) * p, real *block)
 {
     const sked_i_sizes *s = &p->base.layout->sizes;
     const int64_t n = p->base.instance->n, states = 2 * s->context + SKED_I_STATE_FEATURES;
-    int64_t used = 0;
-#define PIECE(name, count)                     \
-    do {                                       \
-        p->name = block ? block + used : NULL; \
-        used += (count);                       \
-    } while (0)
-    PIECE(plain, n * s->width);
-    PIECE(op, n * s->width);
-    PIECE(wait, n * s->context);
-    PIECE(last, n * s->context);
-    PIECE(scale, s->width);
-    PIECE(shift, s->width);
-    PIECE(device_weight, (int64_t)s->context * s->width);
-    PIECE(state_weight, states * s->width);
-    PIECE(pair_weight, (int64_t)SKED_I_PAIR_FEATURES * s->width);
-    PIECE(out, s->width);
-    PIECE(direct, SKED_I_DIRECT_FEATURES);
-    PIECE(empty, s->context);
-    PIECE(empty_part, s->width);
-    PIECE(first_wait, n * s->context);
-    PIECE(first_sum, s->context);
-#undef PIECE
-    return used;
+    RN(cutter) c = {.block = block};
+    p->feature = RN(cut)(&c, n, SKED_I_STATIC_FEATURES);
+    p->plain = RN(cut)(&c, n, s->width);
+    p->op = RN(cut)(&c, n, s->width);
+    p->wait = RN(cut)(&c, n, s->context);
+    p->last = RN(cut)(&c, n, s->context);
+    p->scale = RN(cut)(&c, 1, s->width);
+    p->shift = RN(cut)(&c, 1, s->width);
+    p->device_weight = RN(cut)(&c, s->context, s->width);
+    p->state_weight = RN(cut)(&c, states, s->width);
+    p->pair_weight = RN(cut)(&c, SKED_I_PAIR_FEATURES, s->width);
+    p->out = RN(cut)(&c, 1, s->width);
+    p->direct = RN(cut)(&c, 1, SKED_I_DIRECT_FEATURES);
+    p->empty = RN(cut)(&c, 1, s->context);
+    p->empty_part = RN(cut)(&c, 1, s->width);
+    p->first_wait = RN(cut)(&c, n, s->context);
+    p->first_sum = RN(cut)(&c, 1, s->context);
+    return c.used;
 }
 
 static void once_destroy(RN(policy) * policy)
 {
     RN(once) *p = (RN(once) *)policy;
     RN(encoder_destroy)(p->encoder);
-    free(p->feature);
-    free(p->block);
+    sked_i_arena_free(&p->arena);
     free(p);
 }
 
@@ -48,15 +42,15 @@ static sked_status once_create(const sked_i_instance *x, const sked_i_layout *la
                                const RN(kernels) * kernels, RN(policy) * *out, sked_error *err)
 {
     sked_status st = SKED_OK;
+    real *block;
     RN(once) *p = NULL;
     const int64_t features = (int64_t)x->n * SKED_I_STATIC_FEATURES;
     SKED_NEW0(p, 1);
     p->base = (RN(policy)){.kind = &RN(policy_once), .instance = x, .layout = layout, .kernels = kernels};
-    SKED_NEW(p->feature, features);
+    SKED_BLOCK(&p->arena, block, lay_out(p, NULL));
+    lay_out(p, block);
     for (int64_t i = 0; i < features; i++)
         p->feature[i] = (real)x->feature[i];
-    SKED_NEW0(p->block, lay_out(p, NULL));
-    lay_out(p, p->block);
     SKED_TRY(RN(encoder_create)(layout, kernels, &x->masks, p->feature, &p->encoder, err));
     p->encoder->limit = x->limit;
     *out = &p->base;
@@ -128,9 +122,8 @@ static void prepare_weights(RN(once) * p)
     const RN(kernels) *k = p->base.kernels;
     const sked_i_layout *at = p->base.layout;
     const sked_i_sizes *s = &at->sizes;
-    const real *w = p->base.parameter, *heat = p->encoder->heat.second;
-    k->linear(1, s->temperature, s->width, heat, w + at->scale_weight, w + at->scale_bias, p->scale);
-    k->linear(1, s->temperature, s->width, heat, w + at->shift_weight, w + at->shift_bias, p->shift);
+    const real *w = p->base.parameter;
+    RN(film_run)(at, k, w, &p->encoder->heat, at->scale_weight, s->width, p->scale, p->shift);
     scale_columns(s->context, s->width, w + at->device_weight, p->scale, p->device_weight);
     scale_columns(2 * s->context + SKED_I_STATE_FEATURES, s->width, w + at->state_weight, p->scale,
                   p->state_weight);
@@ -190,30 +183,24 @@ int64_t RN(once_gradient_lay_out)(const RN(once) * p, real *block, RN(once_gradi
     const sked_i_sizes *s = &p->base.layout->sizes;
     const int64_t n = p->base.instance->n, width = s->width, context = s->context;
     const bool learned = s->backward == SKED_I_BACKWARD_LEARNED;
-    int64_t used = 0;
-#define PIECE(name, count)                       \
-    do {                                         \
-        out->name = block ? block + used : NULL; \
-        used += (count);                         \
-    } while (0)
-    PIECE(op, n * width);
-    PIECE(wait, n * context);
-    PIECE(last, n * context);
-    PIECE(device_weight, context * width);
-    PIECE(state_weight, (2 * context + SKED_I_STATE_FEATURES) * width);
-    PIECE(pair_weight, SKED_I_PAIR_FEATURES * width);
-    PIECE(out, width);
-    PIECE(direct, SKED_I_DIRECT_FEATURES);
-    PIECE(wait_feature, SKED_I_WAIT_FEATURES * context);
-    PIECE(last_feature, SKED_I_LAST_FEATURES * context);
-    PIECE(empty, context);
-    PIECE(empty_part, width);
-    PIECE(back_device, learned ? context * width : 0);
-    PIECE(back_state, learned ? (2 * context + SKED_I_BACK_FEATURES) * width : 0);
-    PIECE(back_bias, learned ? width : 0);
-    PIECE(back_out, learned ? width : 0);
-#undef PIECE
-    return used;
+    RN(cutter) c = {.block = block};
+    out->op = RN(cut)(&c, n, width);
+    out->wait = RN(cut)(&c, n, context);
+    out->last = RN(cut)(&c, n, context);
+    out->device_weight = RN(cut)(&c, context, width);
+    out->state_weight = RN(cut)(&c, 2 * context + SKED_I_STATE_FEATURES, width);
+    out->pair_weight = RN(cut)(&c, SKED_I_PAIR_FEATURES, width);
+    out->out = RN(cut)(&c, 1, width);
+    out->direct = RN(cut)(&c, 1, SKED_I_DIRECT_FEATURES);
+    out->wait_feature = RN(cut)(&c, SKED_I_WAIT_FEATURES, context);
+    out->last_feature = RN(cut)(&c, SKED_I_LAST_FEATURES, context);
+    out->empty = RN(cut)(&c, 1, context);
+    out->empty_part = RN(cut)(&c, 1, width);
+    out->back_device = RN(cut)(&c, learned ? context : 0, width);
+    out->back_state = RN(cut)(&c, learned ? 2 * context + SKED_I_BACK_FEATURES : 0, width);
+    out->back_bias = RN(cut)(&c, 1, learned ? width : 0);
+    out->back_out = RN(cut)(&c, 1, learned ? width : 0);
+    return c.used;
 }
 
 static int64_t once_gradient_size(const RN(policy) * policy)
@@ -267,10 +254,9 @@ static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dpl
 
 typedef struct back {
     RN(back) base;
-    RN(gradient) * gradient;
     RN(once_gradient) g;
     RN(encoder_back) encoder;
-    real *dparameter, *block;
+    sked_i_arena arena;
     real *de, *dplain;   /* [n, dim], [n, width] */
     real *dfilm, *dheat; /* [2 * width], [temperature] */
 } back;
@@ -280,7 +266,7 @@ static sked_status once_back_end(RN(back) * generic, sked_error *err)
     back *b = (back *)generic;
     const bool stopped = b->encoder.stopped;
     RN(encoder_back_clear)(&b->encoder);
-    free(b->block);
+    sked_i_arena_free(&b->arena);
     free(b);
     return stopped ? sked_i_limit_fail(err) : SKED_OK;
 }
@@ -294,14 +280,11 @@ static sked_status once_back_begin(const RN(policy) * policy, RN(gradient) * gra
     const int64_t n = policy->instance->n;
     back *b = NULL;
     SKED_NEW0(b, 1);
-    b->base.policy = policy;
-    b->gradient = gradient;
-    b->dparameter = dparameter;
-    SKED_NEW0(b->block, n * (s->dim + s->width) + 2 * s->width + s->temperature);
-    b->de = b->block;
-    b->dplain = b->de + n * s->dim;
-    b->dfilm = b->dplain + n * s->width;
-    b->dheat = b->dfilm + 2 * s->width;
+    b->base = (RN(back)){policy, gradient, dparameter};
+    SKED_OWN0(&b->arena, b->de, n * s->dim);
+    SKED_OWN0(&b->arena, b->dplain, n * s->width);
+    SKED_OWN0(&b->arena, b->dfilm, 2 * s->width);
+    SKED_OWN0(&b->arena, b->dheat, s->temperature);
     SKED_TRY(
         RN(encoder_back_init)(&b->encoder, p->encoder, policy->parameter, b->de, b->dheat, dparameter, err));
     *out = &b->base;
@@ -309,7 +292,7 @@ static sked_status once_back_begin(const RN(policy) * policy, RN(gradient) * gra
 cleanup:
     if (b) {
         RN(encoder_back_clear)(&b->encoder);
-        free(b->block);
+        sked_i_arena_free(&b->arena);
         free(b);
     }
     return st;
@@ -323,12 +306,10 @@ static void heads_back(back *b)
     const sked_i_layout *at = p->base.layout;
     const sked_i_sizes *s = &at->sizes;
     const real *w = p->base.parameter, *heat = p->encoder->heat.second;
-    real *dw = b->dparameter, *ddirect = b->g.direct;
+    real *dw = b->base.dparameter, *ddirect = b->g.direct;
     fold_grad(p, &b->g, b->dplain, b->dfilm, dw);
-    k->linear_grad(1, s->temperature, s->width, heat, w + at->scale_weight, b->dfilm, b->dheat,
-                   dw + at->scale_weight, dw + at->scale_bias);
-    k->linear_grad(1, s->temperature, s->width, heat, w + at->shift_weight, b->dfilm + s->width, b->dheat,
-                   dw + at->shift_weight, dw + at->shift_bias);
+    RN(film_back)
+    (at, k, w, &p->encoder->heat, at->scale_weight, s->width, b->dfilm, b->dfilm + s->width, b->dheat, dw);
     for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
         dw[at->direct_bias + i] += p->sharpness * ddirect[i];
     for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
@@ -371,8 +352,8 @@ static void reader_back(const back *b, int which)
     const RN(policy) *p = b->base.policy;
     const reader x = reader_at(b, which);
     p->kernels->linear_grad(p->instance->n, p->layout->sizes.dim, x.columns,
-                            ((const RN(once) *)p)->encoder->out, NULL, x.dy, NULL, b->dparameter + x.weight,
-                            b->dparameter + x.bias);
+                            ((const RN(once) *)p)->encoder->out, NULL, x.dy, NULL,
+                            b->base.dparameter + x.weight, b->base.dparameter + x.bias);
 }
 
 /* Stage 0 on its own, then those of the encoder; the first of them begins with the rows of the embedding, and
@@ -388,7 +369,7 @@ static void once_back_run(RN(back) * generic, int stage, int piece, int pieces)
     back *b = (back *)generic;
     const RN(encoder) *e = b->encoder.encoder;
     if (stage == 0) {
-        RN(once_gradient_lay_out)((const RN(once) *)generic->policy, b->gradient->block, &b->g);
+        RN(once_gradient_lay_out)((const RN(once) *)generic->policy, b->base.gradient->block, &b->g);
         heads_back(b);
         return;
     }

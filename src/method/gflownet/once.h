@@ -25,8 +25,8 @@
 typedef struct RN(once) {
     RN(policy) base;
     RN(encoder) * encoder;
+    sked_i_arena arena;       /* what follows lies in it */
     real *feature;            /* [n, SKED_I_STATIC_FEATURES] */
-    real *block;              /* what follows lies in it */
     real *plain;              /* [n, width] op rows before FiLM */
     real *op;                 /* [n, width] */
     real *wait;               /* [n, context] */

@@ -4,6 +4,7 @@
 #include "engine/environment/choices.h"
 #include "method/gflownet/once.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { FEATURES = SKED_I_PAIR_FEATURES, DIRECT = SKED_I_DIRECT_FEATURES, STEPS_AT_ONCE = 32 };
@@ -22,6 +23,7 @@ typedef struct walker {
     RN(walker) base;
     const RN(once) * policy;
     const sked_i_instance *x;
+    sked_i_arena arena;
     int32_t context, width;
     bool learned; /* backward policy */
     sked_i_partial at;
@@ -29,17 +31,16 @@ typedef struct walker {
     int32_t most;           /* devices a list walk opens */
     double work_left, busy; /* busy: sum of the times devices are free */
     /* Scorer. */
-    real *wait;                          /* [n, context] of unscheduled ops */
-    real *device;                        /* [devices, context] */
-    real *device_part;                   /* [devices, width] */
-    real *state;                         /* [2 * context + SKED_I_STATE_FEATURES] */
-    real *sum_wait, *sum_device;         /* [context] */
-    real *sum;                           /* [width] state part */
-    real *row;                           /* [devices, width] of this step's choices */
-    real *feature, *direct;              /* per pair and feature */
-    real *logit, *logp, *dlogp, *dlogit; /* per pair */
-    int32_t *count;                      /* per pair */
-    int64_t pair_cap;
+    real *wait;                  /* [n, context] of unscheduled ops */
+    real *device;                /* [devices, context] */
+    real *device_part;           /* [devices, width] */
+    real *state;                 /* [2 * context + SKED_I_STATE_FEATURES] */
+    real *sum_wait, *sum_device; /* [context] */
+    real *sum;                   /* [width] state part */
+    real *row;                   /* [devices, width] of this step's choices */
+    real *feature, *direct;      /* per pair and feature */
+    RN(choice) pair;
+    int64_t pair_cap, count_cap;
     int64_t kept; /* numbers of the trajectory's steps so far that are kept */
     /* Gradient: totals so far, and what they were when a version began. */
     const RN(once_gradient) * gradient; /* NULL: not wanted */
@@ -61,49 +62,43 @@ typedef struct walker {
     real *ddevice, *dback_device; /* [devices, context], [used, context] */
 } walker;
 
-static sked_status create_scorer(walker *w, sked_error *err)
+static sked_status reserve(walker *w, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = w->x->n, context = w->context, width = w->width, devices = w->x->columns;
-    SKED_NEW(w->wait, n * context);
-    SKED_NEW(w->device, devices * context);
-    SKED_NEW(w->device_part, devices * width);
-    SKED_NEW0(w->state, 2 * context + SKED_I_STATE_FEATURES);
-    SKED_NEW(w->sum_wait, context);
-    SKED_NEW(w->sum_device, context);
-    SKED_NEW(w->sum, width);
-    SKED_NEW(w->row, (devices + w->x->kinds) * width);
-    SKED_NEW0(w->total_wait, context);
-    SKED_NEW0(w->total_device, context);
-    SKED_NEW(w->wait_from, n * context);
-    SKED_NEW(w->device_from, devices * context);
-    SKED_NEW(w->ddevice_part, devices * width);
-    SKED_NEW(w->drow, (devices + w->x->kinds) * width);
-    SKED_NEW(w->dbase, width);
-    SKED_NEW(w->dstate, 2 * context + SKED_I_STATE_FEATURES);
-    SKED_NEW(w->dversion, context);
-    SKED_NEW(w->states, STEPS_AT_ONCE * (2 * context + SKED_I_STATE_FEATURES));
-    SKED_NEW(w->dbases, STEPS_AT_ONCE * width);
-cleanup:
-    return st;
-}
-
-static sked_status create_backward(walker *w, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const int64_t context = w->context, width = w->width, devices = w->x->columns;
-    SKED_NEW(w->back_state, 2 * context + SKED_I_BACK_FEATURES);
-    SKED_NEW(w->dback_state, 2 * context + SKED_I_BACK_FEATURES);
-    SKED_NEW(w->back_row, devices * width);
-    SKED_NEW(w->dback_row, devices * width);
-    SKED_NEW(w->back_logit, devices);
-    SKED_NEW(w->back_logp, devices);
-    SKED_NEW(w->dback_logp, devices);
-    SKED_NEW(w->dback_logit, devices);
-    SKED_NEW(w->back_count, devices);
-    SKED_NEW(w->ddevice, devices * context);
-    SKED_NEW(w->back_device, devices * context);
-    SKED_NEW(w->dback_device, devices * context);
+    SKED_OWN(&w->arena, w->wait, n * context);
+    SKED_OWN(&w->arena, w->device, devices * context);
+    SKED_OWN(&w->arena, w->device_part, devices * width);
+    SKED_OWN0(&w->arena, w->state, 2 * context + SKED_I_STATE_FEATURES);
+    SKED_OWN(&w->arena, w->sum_wait, context);
+    SKED_OWN(&w->arena, w->sum_device, context);
+    SKED_OWN(&w->arena, w->sum, width);
+    SKED_OWN(&w->arena, w->row, (devices + w->x->kinds) * width);
+    SKED_OWN0(&w->arena, w->total_wait, context);
+    SKED_OWN0(&w->arena, w->total_device, context);
+    SKED_OWN(&w->arena, w->wait_from, n * context);
+    SKED_OWN(&w->arena, w->device_from, devices * context);
+    SKED_OWN(&w->arena, w->ddevice_part, devices * width);
+    SKED_OWN(&w->arena, w->drow, (devices + w->x->kinds) * width);
+    SKED_OWN(&w->arena, w->dbase, width);
+    SKED_OWN(&w->arena, w->dstate, 2 * context + SKED_I_STATE_FEATURES);
+    SKED_OWN(&w->arena, w->dversion, context);
+    SKED_OWN(&w->arena, w->states, STEPS_AT_ONCE * (2 * context + SKED_I_STATE_FEATURES));
+    SKED_OWN(&w->arena, w->dbases, STEPS_AT_ONCE * width);
+    if (!w->learned)
+        return SKED_OK;
+    SKED_OWN(&w->arena, w->back_state, 2 * context + SKED_I_BACK_FEATURES);
+    SKED_OWN(&w->arena, w->dback_state, 2 * context + SKED_I_BACK_FEATURES);
+    SKED_OWN(&w->arena, w->back_row, devices * width);
+    SKED_OWN(&w->arena, w->dback_row, devices * width);
+    SKED_OWN(&w->arena, w->back_logit, devices);
+    SKED_OWN(&w->arena, w->back_logp, devices);
+    SKED_OWN(&w->arena, w->dback_logp, devices);
+    SKED_OWN(&w->arena, w->dback_logit, devices);
+    SKED_OWN(&w->arena, w->back_count, devices);
+    SKED_OWN(&w->arena, w->ddevice, devices * context);
+    SKED_OWN(&w->arena, w->back_device, devices * context);
+    SKED_OWN(&w->arena, w->dback_device, devices * context);
 cleanup:
     return st;
 }
@@ -121,9 +116,7 @@ sked_status RN(once_walker_create)(const RN(policy) * p, RN(walker) * *out, sked
     w->learned = p->layout->sizes.backward == SKED_I_BACKWARD_LEARNED;
     SKED_TRY(sked_i_partial_init(&w->at, w->x, err));
     SKED_TRY(sked_i_choices_init(&w->choices, w->x, err));
-    SKED_TRY(create_scorer(w, err));
-    if (w->learned)
-        SKED_TRY(create_backward(w, err));
+    SKED_TRY(reserve(w, err));
     *out = &w->base;
     w = NULL;
 cleanup:
@@ -135,16 +128,7 @@ cleanup:
 void RN(once_walker_destroy)(RN(walker) * generic)
 {
     walker *w = (walker *)generic;
-    void *const owned[] = {w->wait,         w->device,     w->device_part, w->state,        w->sum_wait,
-                           w->sum_device,   w->sum,        w->row,         w->feature,      w->logit,
-                           w->logp,         w->dlogp,      w->dlogit,      w->count,        w->total_wait,
-                           w->total_device, w->wait_from,  w->device_from, w->ddevice_part, w->drow,
-                           w->dbase,        w->dstate,     w->dversion,    w->back_state,   w->dback_state,
-                           w->back_row,     w->dback_row,  w->back_logit,  w->back_logp,    w->dback_logp,
-                           w->dback_logit,  w->back_count, w->ddevice,     w->back_device,  w->dback_device,
-                           w->direct,       w->states,     w->dbases};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&w->arena);
     sked_i_partial_clear(&w->at);
     sked_i_choices_clear(&w->choices);
     free(w);
@@ -210,6 +194,7 @@ static void wait_begin(walker *w, int32_t op)
 static void wait_end(walker *w, int32_t op)
 {
     const int64_t at = (int64_t)op * w->context;
+    assert(w->at.device_of[op] < 0);
     version_leave(w->context, w->wait + at, w->sum_wait);
     if (w->gradient == NULL)
         return;
@@ -223,6 +208,7 @@ static void wait_end(walker *w, int32_t op)
 
 static void device_features(const walker *w, int32_t d, real *f)
 {
+    assert(w->at.last[d] >= 0);
     f[0] = (real)w->at.free_at[d];
     f[1] = !w->at.followed[w->at.last[d]];
     f[2] = (real)squashed(w->x->pace[w->x->kind_of[d]]);
@@ -283,7 +269,7 @@ static void reset(walker *w)
     }
 }
 
-/* Its successors learn when the data of op arrives, its predecessors that they are followed. */
+/* Data of op arrives at its successors, and its predecessors are followed now. */
 static void tell_neighbours(walker *w, int32_t op, int32_t d, double start)
 {
     const sked_i_instance *x = w->x;
@@ -396,7 +382,7 @@ static void observe_pairs(walker *w)
         for (int32_t d = 0; d < c->n_columns; d++) {
             const int64_t pair = (int64_t)i * c->n_columns + d;
             const bool able = !w->x->picky || sked_i_instance_time(w->x, op, c->column[d]) < INFINITY;
-            w->count[pair] = able ? c->count[d] : 0;
+            w->pair.count[pair] = able ? c->count[d] : 0;
             if (able) {
                 pair_features(w, &at, op, c->column[d], least, w->feature + pair * FEATURES,
                               w->direct + pair * DIRECT);
@@ -433,19 +419,20 @@ static void observe_state(walker *w)
     q[11] = (real)w->at.n_used / (real)w->x->devices;
 }
 
-static bool room_for_pairs(walker *w, int64_t pairs)
+/* For what is written anew in every step. */
+static bool room_for_pairs(walker *w, int32_t pairs)
 {
-    if (pairs <= w->pair_cap)
-        return true;
-    int64_t cap[7];
-    for (int i = 0; i < 7; i++)
-        cap[i] = i == 0 ? w->pair_cap * FEATURES : i == 6 ? w->pair_cap * DIRECT : w->pair_cap;
-    if (!SKED_GROW(w->feature, cap[0], pairs * FEATURES) || !SKED_GROW(w->logit, cap[1], pairs) ||
-        !SKED_GROW(w->logp, cap[2], pairs) || !SKED_GROW(w->dlogp, cap[3], pairs) ||
-        !SKED_GROW(w->dlogit, cap[4], pairs) || !SKED_GROW(w->count, cap[5], pairs) ||
-        !SKED_GROW(w->direct, cap[6], pairs * DIRECT))
+    const int64_t n = pairs;
+    RN(choice) *c = &w->pair;
+    if (!SKED_OWN_GROW(&w->arena, w->feature, w->pair_cap, n * (FEATURES + DIRECT + 4)) ||
+        !SKED_OWN_GROW(&w->arena, c->count, w->count_cap, n))
         return false;
-    w->pair_cap = pairs;
+    w->direct = w->feature + n * FEATURES;
+    c->n = pairs;
+    c->logit = w->direct + n * DIRECT;
+    c->logp = c->logit + n;
+    c->dlogp = c->logp + n;
+    c->dlogit = c->dlogp + n;
     return true;
 }
 
@@ -515,22 +502,22 @@ static void fill_rows(walker *w, const real *known)
     }
 }
 
-/* Logits of all pairs, and their log-probabilities into w->logp. */
+/* Logits of all pairs, and their log-probabilities into w->pair.logp. */
 static sked_status score(walker *w, int32_t count, sked_error *err)
 {
     const RN(once) *p = w->policy;
     const RN(pairs) pairs = pairs_of(w);
-    p->base.kernels->score(&pairs, w->logit);
+    p->base.kernels->score(&pairs, w->pair.logit);
     for (int32_t i = 0; i < count; i++)
         for (int32_t k = 0; k < DIRECT; k++)
-            w->logit[i] += p->direct[k] * w->direct[(int64_t)i * DIRECT + k];
-    if (!p->base.kernels->log_softmax(count, w->logit, w->count, w->logp))
-        return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d",
-                           (int)(w->x->n - w->at.left), (int)w->x->n);
+            w->pair.logit[i] += p->direct[k] * w->direct[(int64_t)i * DIRECT + k];
+    if (!p->base.kernels->log_softmax(count, w->pair.logit, w->pair.count, w->pair.logp))
+        return RN(no_probability)(w->x->n - w->at.left, w->x->n, err);
     return SKED_OK;
 }
 
-/* Log-probabilities of all pairs into w->logp. With a gradient those of the walk before are there already. */
+/* Log-probabilities of all pairs into w->pair.logp. With a gradient those of the walk before are there
+ * already. */
 static sked_status evaluate(walker *w, sked_i_trajectory *t, int32_t step, sked_error *err)
 {
     sked_i_choices_fill(&w->choices, &w->at);
@@ -542,14 +529,14 @@ static sked_status evaluate(walker *w, sked_i_trajectory *t, int32_t step, sked_
     observe_state(w);
     fill_rows(w, known);
     if (known) {
-        memcpy(w->logp, known + w->width, (size_t)count * sizeof *w->logp);
+        memcpy(w->pair.logp, known + w->width, (size_t)count * sizeof *w->pair.logp);
         return SKED_OK;
     }
     const sked_status st = score(w, count, err);
     real *kept = st == SKED_OK && w->gradient == NULL ? kept_step(w, t, count) : NULL;
     if (kept) {
         memcpy(kept, w->sum, (size_t)w->width * sizeof *kept);
-        memcpy(kept + w->width, w->logp, (size_t)count * sizeof *kept);
+        memcpy(kept + w->width, w->pair.logp, (size_t)count * sizeof *kept);
     }
     return st;
 }
@@ -557,6 +544,7 @@ static sked_status evaluate(walker *w, sked_i_trajectory *t, int32_t step, sked_
 /* Adds what the steps since the last time do to the gradient of state_weight. */
 static void add_states(walker *w)
 {
+    assert(w->n_states <= STEPS_AT_ONCE);
     const int32_t states = 2 * w->context + SKED_I_STATE_FEATURES;
     w->policy->base.kernels->linear_grad(w->n_states, states, w->width, w->states, NULL, w->dbases, NULL,
                                          w->gradient->state_weight, NULL);
@@ -580,19 +568,15 @@ static void step_grad(walker *w, sked_i_trajectory *t, int32_t step, int32_t cho
     const sked_i_choices *c = &w->choices;
     const int32_t pairs = c->n_ops * c->n_columns, context = w->context;
     const size_t states = (size_t)(2 * context + SKED_I_STATE_FEATURES);
-    memset(w->dlogp, 0, (size_t)pairs * sizeof(real));
-    memset(w->dlogit, 0, (size_t)pairs * sizeof(real));
     memset(w->drow, 0, (size_t)c->n_columns * (size_t)w->width * sizeof(real));
     memset(w->dbase, 0, (size_t)w->width * sizeof(real));
     memset(w->dstate, 0, states * sizeof(real));
-    w->dlogp[chosen] = RN(step_slope)(t, step, slope, w->logp[chosen]);
-    p->base.kernels->log_softmax_grad(pairs, w->logp, w->count, w->dlogp, w->dlogit);
-    RN(step_entropy)(t, pairs, w->logp, w->count, w->dlogit);
+    RN(choice_grad)(&w->pair, p->base.kernels, t, step, chosen, slope);
     for (int32_t i = 0; i < pairs; i++)
         for (int32_t k = 0; k < DIRECT; k++)
-            g->direct[k] += w->dlogit[i] * w->direct[(int64_t)i * DIRECT + k];
+            g->direct[k] += w->pair.dlogit[i] * w->direct[(int64_t)i * DIRECT + k];
     const RN(pairs) s = pairs_of(w);
-    p->base.kernels->score_grad(&s, w->dlogit, g->op, w->drow, g->pair_weight, g->out);
+    p->base.kernels->score_grad(&s, w->pair.dlogit, g->op, w->drow, g->pair_weight, g->out);
     for (int32_t d = 0; d < c->n_columns; d++) {
         const bool used = w->at.last[c->column[d]] >= 0;
         real *part = used ? w->ddevice_part + (int64_t)c->column[d] * w->width : g->empty_part;
@@ -694,7 +678,7 @@ static int32_t replayed(const walker *w, int32_t op, int32_t device)
     const sked_i_choices *c = &w->choices;
     for (int32_t i = 0; i < c->n_ops; i++)
         for (int32_t d = 0; d < c->n_columns && c->row[i] == op; d++)
-            if (c->column[d] == device && w->count[i * c->n_columns + d] > 0)
+            if (c->column[d] == device && w->pair.count[i * c->n_columns + d] > 0)
                 return i * c->n_columns + d;
     return -1;
 }
@@ -702,17 +686,10 @@ static int32_t replayed(const walker *w, int32_t op, int32_t device)
 static int32_t choose(const walker *w, sked_i_walk_kind kind, sked_i_rng *rng, const sked_i_trajectory *t,
                       int32_t step)
 {
-    const int32_t pairs = w->choices.n_ops * w->choices.n_columns;
-    switch (kind) {
-    case SKED_I_WALK_SAMPLE:
-        return RN(choice_draw)(pairs, w->logp, w->count, rng);
-    case SKED_I_WALK_GREEDY:
-        return RN(choice_likeliest)(pairs, w->logp);
-    case SKED_I_WALK_LIST:
+    if (kind == SKED_I_WALK_LIST)
         return sked_i_choices_list(&w->choices, &w->at, w->most);
-    default:
-        return replayed(w, t->op[step], t->device[step]);
-    }
+    return kind == SKED_I_WALK_REPLAY ? replayed(w, t->op[step], t->device[step])
+                                      : RN(choose)(&w->pair, kind, rng);
 }
 
 /* log P_B of the op just appended to column d, and with a gradient its share of that. */
@@ -773,15 +750,9 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
         const sked_i_choices *c = &w->choices;
         scored += 1 + w->at.n_ready / 8 + (int64_t)c->n_ops * c->n_columns;
         const int32_t chosen = choose(w, kind, rng, t, step);
-        if (chosen < 0) {
-            st = sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", (int)step);
-            goto cleanup;
-        }
+        SKED_TRY(RN(note_choice)(&w->pair, kind, step, chosen, t, err));
         if (gradient)
             step_grad(w, t, step, chosen, slope);
-        if (t->ppo && kind != SKED_I_WALK_REPLAY)
-            t->log_step[step] = w->logp[chosen];
-        t->log_forward += w->logp[chosen];
         t->op[step] = c->row[chosen / c->n_columns];
         t->device[step] = c->column[chosen % c->n_columns];
         append(w, c->index[chosen / c->n_columns], t->device[step]);

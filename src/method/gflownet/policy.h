@@ -32,6 +32,8 @@ typedef struct RN(gradient) {
 /* A gradient on its way back to the parameters: the first member of each kind's own structure. */
 typedef struct RN(back) {
     const RN(policy) * policy;
+    RN(gradient) * gradient;
+    real *dparameter;
 } RN(back);
 
 typedef enum sked_i_walk_kind {
@@ -77,7 +79,7 @@ typedef struct RN(walker) {
 
 struct RN(policy_kind) {
     /*
-     * Gradients are taken while trajectories are drawn (batch_learn), not in a second walk. Not for
+     * Gradients are taken while trajectories are drawn (batch.h), not in a second walk. Not for
      * encode-once, whose second walk is cheap.
      */
     bool single_pass;
@@ -91,8 +93,10 @@ struct RN(policy_kind) {
     int (*prepare_pieces)(const RN(policy) * p, int stage, int threads);
     void (*prepare)(RN(policy) * p, int stage, int piece, int pieces);
     int64_t (*gradient_size)(const RN(policy) * p);
-    /* So does the way back of a gradient, whose numbers are not looked at before the first stage. back_end
-     * says how it went and frees. */
+    /*
+     * So does the way back of a gradient to the parameters (+=); it changes the gradient, whose numbers are
+     * not looked at before the first stage. back_end says how it went (STOPPED at the limit) and frees.
+     */
     sked_status (*back_begin)(const RN(policy) * p, RN(gradient) * g, real *dparameter, RN(back) * *out,
                               sked_error *err);
     int (*back_pieces)(const RN(back) * b, int stage, int threads);
@@ -112,9 +116,6 @@ SKED_MUST_CHECK sked_status RN(policy_create)(const sked_i_instance *x, const sk
 void RN(policy_destroy)(RN(policy) * p);
 /* For these parameters (which must stay) and this temperature. Not complete where the limit is reached. */
 void RN(policy_prepare)(RN(policy) * p, const real *parameter, double temperature);
-/* Carries g, which it changes, to the parameters (+=). STOPPED where the limit is reached. */
-SKED_MUST_CHECK sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter,
-                                            sked_error *err);
 /* The same in pieces, for callers with threads of their own: begin, then the stages of the kind. */
 void RN(policy_begin)(RN(policy) * p, const real *parameter, double temperature);
 /* Its numbers are not set. */
@@ -136,17 +137,21 @@ void RN(walker_destroy)(RN(walker) * w);
 SKED_MUST_CHECK sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
                                      RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err);
 
-/* An index drawn with probability count * exp(logp), and the likeliest one. */
-int32_t RN(choice_draw)(int32_t n, const real *logp, const int32_t *count, sked_i_rng *rng);
-int32_t RN(choice_likeliest)(int32_t n, const real *logp);
-/* The slope of log P_F of a step whose action has this logp: `slope` itself, or for PPO as walk says. */
-real RN(step_slope)(sked_i_trajectory *t, int32_t step, real slope, real logp);
-/*
- * PPO: dlogit += the slope of -entropy * H, where the labels of one choice count together: devices that
- * nothing tells apart are one place to go to.
- */
-void RN(step_entropy)(sked_i_trajectory *t, int32_t n, const real *logp, const int32_t *count, real *dlogit);
+/* The choice of a step: entries with their labels and logarithms of probabilities. */
+typedef struct RN(choice) {
+    int32_t n;
+    int32_t *count;                      /* [n] labels of an entry; 0: it cannot be chosen */
+    real *logit, *logp, *dlogp, *dlogit; /* [n] */
+} RN(choice);
+/* Where the kind asks the policy: an entry drawn with probability count * exp(logp), or the likeliest. */
+int32_t RN(choose)(const RN(choice) * c, sked_i_walk_kind kind, sked_i_rng *rng);
+/* Adds log P_F of the entry to the trajectory. BUG: it is none (-1), a replayed step is not legal. */
+SKED_MUST_CHECK sked_status RN(note_choice)(const RN(choice) * c, sked_i_walk_kind kind, int32_t step,
+                                            int32_t chosen, sked_i_trajectory *t, sked_error *err);
+/* dlogit: slope * d logp[chosen], or for PPO what walk says. */
+void RN(choice_grad)(const RN(choice) * c, const RN(kernels) * k, sked_i_trajectory *t, int32_t step,
+                     int32_t chosen, real slope);
+/* BUG: there are no probabilities at the step of a walk of n. */
+SKED_MUST_CHECK sked_status RN(no_probability)(int32_t step, int32_t n, sked_error *err);
 
-/* log R + log P_B - log P_F; at the optimum log Z for every trajectory. */
-double sked_i_trajectory_zeta(const sked_i_instance *x, double temperature, const sked_i_trajectory *t);
 #endif

@@ -1,9 +1,9 @@
 /* Schedules from a model: draws, ranked and without repeats. */
 #include "method/gflownet/sample.h"
 #include "backend/backend.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/explog.h"
-#include "base/memory.h"
 #include "engine/environment/machines.h"
 #include "engine/stages/stages.h"
 #include "formats/format.h"
@@ -202,7 +202,7 @@ static sked_status draw_together(sked_i_drawing *d, sked_error *err)
     return st;
 }
 
-/* The stages of all candidates. What a draw was likely to be goes with it. */
+/* The stages of all candidates. Log-probability and temperature move with a draw. */
 static sked_status rank(const sked_problem *p, const sked_sample_options *opt, const sked_i_limit *limit,
                         sked_samples *s, sked_error *err)
 {
@@ -212,11 +212,12 @@ static sked_status rank(const sked_problem *p, const sked_sample_options *opt, c
                                .seed = opt->seed,
                                .threads = opt->threads,
                                .limit = limit};
-    sked_i_stages_candidate *list = NULL;
-    double *log_prob = NULL, *temperature = NULL;
-    SKED_NEW(log_prob, s->count);
-    SKED_NEW(temperature, s->count);
-    SKED_NEW(list, s->count);
+    sked_i_arena arena = {0};
+    sked_i_stages_candidate *list;
+    double *log_prob, *temperature;
+    SKED_OWN(&arena, log_prob, s->count);
+    SKED_OWN(&arena, temperature, s->count);
+    SKED_OWN(&arena, list, s->count);
     for (int32_t k = 0; k < s->count; k++) {
         log_prob[k] = s->log_prob[k];
         temperature[k] = s->temperature[k];
@@ -231,9 +232,7 @@ static sked_status rank(const sked_problem *p, const sked_sample_options *opt, c
         s->temperature[k] = temperature[list[k].origin];
     }
 cleanup:
-    free(list);
-    free(log_prob);
-    free(temperature);
+    sked_i_arena_free(&arena);
     return st;
 }
 

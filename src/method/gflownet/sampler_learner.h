@@ -13,8 +13,8 @@
  * and for PPO, model->epochs - 1 times, `again` in the place of start, for the same trajectories at the
  * parameters of now, with finish, add and update after it.
  *
- * fetch comes between updates only. Where start or finish fails (STOPPED included), or where train.c does not
- * like a norm, no update follows: the parameters are as before, and fetch gives those.
+ * fetch comes between updates only. Where start or finish fails (STOPPED included), or where train.c
+ * rejects a norm, no update follows: the parameters are as before, and fetch gives those.
  *
  * The gradient of an update is
  *
@@ -46,7 +46,7 @@ typedef struct sked_i_sampler_learner_settings {
     int32_t batch, largest;    /* no lesson has more trajectories, or ops */
     int32_t devices;           /* nor more of these */
     int threads;               /* of the CPU that it may use */
-    const sked_i_limit *limit; /* heard while it works; NULL: none */
+    const sked_i_limit *limit; /* obeyed while it works; NULL: none */
     /* Makes a lesson of a coming update, or nothing where they are made: for threads that would wait, so
      * often for each lesson. NULL: nothing to do. */
     void (*spare)(void *data);
@@ -58,7 +58,7 @@ typedef struct sked_i_mark {
     double loss, log_z, norm; /* norm of the gradient before clipping */
     double speedup;           /* mean of the trajectories that were drawn */
     double pull;              /* tb: derivative of the loss by log Z */
-    sked_i_log_z_input input; /* tb: what the head was told; train.c's own */
+    sked_i_log_z_input input; /* tb: input of the head; train.c's own */
 } sked_i_mark;
 
 typedef struct sked_i_sampler_learner_kind sked_i_sampler_learner_kind;
@@ -97,7 +97,7 @@ struct sked_i_sampler_learner_kind {
     sked_status (*finish)(sked_i_sampler_learner *l, sked_i_mark *marks, sked_error *err);
     /* gradient[layout.total] += share * gradient of each lesson, in order. */
     sked_status (*add)(sked_i_sampler_learner *l, float *gradient, sked_error *err);
-    /* One Adam step as in sked_i_sampler_update without a cut, with this gradient[layout.total], or with the
+    /* One Adam step (sked_i_sampler_step) with this gradient[layout.total], or with the
      * sum over the lessons of the last start where it is NULL. May return before it is done. */
     sked_status (*update)(sked_i_sampler_learner *l, const float *gradient, sked_error *err);
     /* Parameters, moments and steps into the model. */

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "dist/dist.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct sked_i_rank_report {
@@ -18,13 +19,13 @@ sked_status sked_i_ranks_open(bool together, int lessons, int64_t total, sked_i_
 {
     sked_status st = SKED_OK;
     const int rank = sked_dist_rank(), ranks = sked_dist_size();
-    *out = (sked_i_ranks){.lessons = lessons, .count = lessons, .sharing = 1, .alone = true, .total = total};
+    *out = (sked_i_ranks){.lessons = lessons, .count = lessons, .sharing = 1, .total = total};
     if (!together || ranks == 1)
         return SKED_OK;
-    out->alone = false;
     out->sharing = ranks < lessons ? ranks : lessons;
     out->first = rank < out->sharing ? lessons * rank / out->sharing : lessons;
     out->count = rank < out->sharing ? lessons * (rank + 1) / out->sharing - out->first : 0;
+    assert(out->count > 0 || rank >= out->sharing);
     SKED_NEW(out->gradient, total);
     SKED_NEW(out->reports, (int64_t)ranks + 1); /* the last: room for one's own */
 cleanup:
@@ -55,7 +56,7 @@ sked_status sked_i_ranks_agree(sked_i_ranks *r, sked_status status, sked_i_mark 
                                sked_i_rank_view *view, sked_error *err)
 {
     const int ranks = sked_dist_size();
-    if (r->alone)
+    if (r->reports == NULL)
         return status;
     report *mine = &r->reports[ranks];
     memset(mine, 0, sizeof *mine);
@@ -87,7 +88,7 @@ sked_status sked_i_ranks_sum(sked_i_ranks *r, sked_i_sampler_learner *l, const f
     const int rank = sked_dist_rank(), last = r->sharing - 1;
     const int64_t size = r->total * (int64_t)sizeof *r->gradient;
     *out = r->gradient;
-    if (r->alone)
+    if (r->reports == NULL)
         return SKED_OK;
     if (rank == 0)
         memset(r->gradient, 0, (size_t)size);

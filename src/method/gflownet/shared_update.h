@@ -12,13 +12,12 @@ typedef struct sked_i_ranks {
     int first, count; /* those of this rank: none where there are more ranks than lessons */
     /* the rest is ranks.c's own */
     int sharing;     /* ranks that have lessons; 1: nothing is shared */
-    bool alone;      /* the other ranks know nothing of this training */
     float *gradient; /* [total] */
     int64_t total;
-    struct sked_i_rank_report *reports; /* one a rank */
+    struct sked_i_rank_report *reports; /* one a rank; NULL: the others know nothing of this training */
 } sked_i_ranks;
 
-/* What an update tells the user of its first lesson. */
+/* What the user sees of an update: its first lesson. */
 typedef struct sked_i_rank_view {
     int32_t ops;
     double temperature;

@@ -4,7 +4,7 @@
  * and both P_F and a learned P_B depend on the state alone.
  *
  * A model with a rule is not the paper's: its logits are sharpness * (rule of list scheduling + network), as
- * those of encode-once are, and the network is told the bottom level of what is not scheduled.
+ * those of encode-once are, and the network sees the bottom level of what is not scheduled.
  */
 #include "base/memory.h"
 
@@ -14,6 +14,7 @@
 #include "engine/network/stepper.h"
 #include "method/gflownet/policy.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct RN(stepwise) {
@@ -34,8 +35,8 @@ typedef struct walker {
     uint8_t *marked;  /* [n] is in changed */
     int32_t n_changed;
     RN(step_run) * run;
-    real *logit, *logp, *dlogp, *dlogit; /* [n * devices] */
-    int32_t *count;                      /* [n * devices] ones */
+    RN(choice) pair; /* [n * devices] op i * devices + d; counts are ones */
+    sked_i_arena arena;
 } walker;
 
 /* ------------------------------------------------------------------ policy */
@@ -92,8 +93,6 @@ static int64_t stepwise_gradient_size(const RN(policy) * policy)
 
 typedef struct way_back {
     RN(back) base;
-    RN(gradient) * gradient;
-    real *dparameter;
     sked_status status;
     sked_error error;
 } way_back;
@@ -104,9 +103,7 @@ static sked_status stepwise_back_begin(const RN(policy) * policy, RN(gradient) *
     way_back *b = sked_i_alloc_zero(1, sizeof *b);
     if (b == NULL)
         return sked_i_no_memory(err);
-    b->base.policy = policy;
-    b->gradient = g;
-    b->dparameter = dparameter;
+    b->base = (RN(back)){policy, g, dparameter};
     *out = &b->base;
     return SKED_OK;
 }
@@ -122,8 +119,8 @@ static void stepwise_back_run(RN(back) * generic, int stage, int piece, int piec
     (void)stage;
     (void)piece;
     (void)pieces;
-    b->status = RN(stepper_grad)(((const RN(stepwise) *)b->base.policy)->net, b->gradient->block,
-                                 b->dparameter, &b->error);
+    b->status = RN(stepper_grad)(((const RN(stepwise) *)generic->policy)->net, generic->gradient->block,
+                                 generic->dparameter, &b->error);
 }
 
 static sked_status stepwise_back_end(RN(back) * generic, sked_error *err)
@@ -142,14 +139,7 @@ static void stepwise_walker_destroy(RN(walker) * generic)
     walker *w = (walker *)generic;
     sked_i_partial_clear(&w->at);
     RN(step_run_destroy)(w->run);
-    free(w->start);
-    free(w->changed);
-    free(w->marked);
-    free(w->logit);
-    free(w->logp);
-    free(w->dlogp);
-    free(w->dlogit);
-    free(w->count);
+    sked_i_arena_free(&w->arena);
     free(w);
 }
 
@@ -159,16 +149,16 @@ static sked_status fill_walker(walker *w, sked_error *err)
     const int64_t n = w->x->n, pairs = n * w->x->devices;
     SKED_TRY(sked_i_partial_init(&w->at, w->x, err));
     SKED_TRY(RN(step_run_create)(w->policy->net, &w->run, err));
-    SKED_NEW(w->start, n);
-    SKED_NEW(w->changed, n);
-    SKED_NEW0(w->marked, n);
-    SKED_NEW(w->logit, pairs);
-    SKED_NEW(w->logp, pairs);
-    SKED_NEW(w->dlogp, pairs);
-    SKED_NEW(w->dlogit, pairs);
-    SKED_NEW(w->count, pairs);
+    SKED_OWN(&w->arena, w->start, n);
+    SKED_OWN(&w->arena, w->changed, n);
+    SKED_OWN0(&w->arena, w->marked, n);
+    SKED_OWN(&w->arena, w->pair.logit, pairs);
+    SKED_OWN(&w->arena, w->pair.logp, pairs);
+    SKED_OWN(&w->arena, w->pair.dlogp, pairs);
+    SKED_OWN(&w->arena, w->pair.dlogit, pairs);
+    SKED_OWN(&w->arena, w->pair.count, pairs);
     for (int64_t i = 0; i < pairs; i++)
-        w->count[i] = 1;
+        w->pair.count[i] = 1;
 cleanup:
     return st;
 }
@@ -250,6 +240,7 @@ static void reset(walker *w)
 
 static void append(walker *w, int32_t index, int32_t d)
 {
+    assert(w->n_changed == 0); /* the network knows the state before */
     const sked_graph *g = w->x->graph;
     const int32_t before = w->at.last[d], op = sked_i_partial_pop(&w->at, index);
     const double start = sked_i_later(w->at.free_at[d], w->at.ready_time[op]);
@@ -287,12 +278,6 @@ static bool list_rows(walker *w)
     return r->n_forward + r->n_back > 0;
 }
 
-static sked_status no_number(const walker *w, sked_error *err)
-{
-    return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d",
-                       (int)(w->x->n - w->at.left), (int)w->x->n);
-}
-
 static sked_i_rule_frame frame_of(const walker *w)
 {
     const sked_i_partial *p = &w->at;
@@ -316,37 +301,33 @@ static void add_rule(walker *w)
     for (int32_t i = 0; i < w->at.n_ready; i++)
         for (int32_t d = 0; d < devices; d++) {
             const int32_t op = w->at.ready[i];
-            real *logit = w->logit + (int64_t)i * devices + d;
+            real *logit = w->pair.logit + (int64_t)i * devices + d;
             *logit += (real)sked_i_rule_score(&f, w->at.ready_time[op], w->at.free_at[d], w->x->tail[op]);
             *logit *= w->policy->sharpness;
         }
 }
 
-/* Log-probabilities of all pairs i * devices + d into w->logp. */
+/* Log-probabilities of all pairs i * devices + d into w->pair.logp. */
 static bool evaluate_forward(walker *w)
 {
     const int32_t devices = w->x->devices, slots = w->base.policy->layout->sizes.slots;
     for (int64_t i = 0; i < w->at.n_ready; i++)
-        memcpy(w->logit + i * devices, w->run->logit + i * slots, (size_t)devices * sizeof(real));
+        memcpy(w->pair.logit + i * devices, w->run->logit + i * slots, (size_t)devices * sizeof(real));
     if (w->policy->ruled)
         add_rule(w);
-    return w->base.policy->kernels->log_softmax(w->at.n_ready * devices, w->logit, w->count, w->logp);
+    w->pair.n = w->at.n_ready * devices;
+    return w->base.policy->kernels->log_softmax(w->pair.n, w->pair.logit, w->pair.count, w->pair.logp);
 }
 
 /* slope * d logp[chosen], or what PPO makes of it, into the gradient of the logits. */
 static void forward_grad(walker *w, sked_i_trajectory *t, int32_t step, int32_t chosen, real slope)
 {
     const int32_t devices = w->x->devices, slots = w->base.policy->layout->sizes.slots;
-    const int64_t pairs = (int64_t)w->at.n_ready * devices;
-    memset(w->dlogp, 0, (size_t)pairs * sizeof(real));
-    memset(w->dlogit, 0, (size_t)pairs * sizeof(real));
     memset(w->run->dlogit, 0, (size_t)w->at.n_ready * (size_t)slots * sizeof(real));
-    w->dlogp[chosen] = RN(step_slope)(t, step, slope, w->logp[chosen]);
-    w->base.policy->kernels->log_softmax_grad((int32_t)pairs, w->logp, w->count, w->dlogp, w->dlogit);
-    RN(step_entropy)(t, (int32_t)pairs, w->logp, w->count, w->dlogit);
+    RN(choice_grad)(&w->pair, w->base.policy->kernels, t, step, chosen, slope);
     for (int64_t i = 0; i < w->at.n_ready; i++)
         for (int32_t d = 0; d < devices; d++)
-            w->run->dlogit[i * slots + d] = w->policy->sharpness * w->dlogit[i * devices + d];
+            w->run->dlogit[i * slots + d] = w->policy->sharpness * w->pair.dlogit[i * devices + d];
 }
 
 /* log P_B of removing `op`, and with want_grad slope times its gradient by the logits. */
@@ -359,16 +340,16 @@ static sked_status look_back(walker *w, int32_t op, bool want_grad, real slope, 
         *logp = -sked_i_log(sked_i_partial_removable(&w->at));
         return SKED_OK;
     }
-    if (!k->log_softmax(r->n_back, r->back_logit, w->count, w->logp))
-        return no_number(w, err);
+    if (!k->log_softmax(r->n_back, r->back_logit, w->pair.count, w->pair.logp))
+        return RN(no_probability)(w->x->n - w->at.left, w->x->n, err);
     while (r->rows[r->n_forward + chosen] != op)
         chosen++;
-    *logp = w->logp[chosen];
+    *logp = w->pair.logp[chosen];
     if (want_grad) {
-        memset(w->dlogp, 0, (size_t)r->n_back * sizeof(real));
+        memset(w->pair.dlogp, 0, (size_t)r->n_back * sizeof(real));
         memset(r->dback, 0, (size_t)r->n_back * sizeof(real));
-        w->dlogp[chosen] = slope;
-        k->log_softmax_grad(r->n_back, w->logp, w->count, w->dlogp, r->dback);
+        w->pair.dlogp[chosen] = slope;
+        k->log_softmax_grad(r->n_back, w->pair.logp, w->pair.count, w->pair.dlogp, r->dback);
     }
     return SKED_OK;
 }
@@ -420,17 +401,10 @@ static int32_t replayed(const walker *w, int32_t op, int32_t device)
 static int32_t choose(const walker *w, sked_i_walk_kind kind, sked_i_rng *rng, const sked_i_trajectory *t,
                       int32_t step)
 {
-    const int32_t pairs = w->at.n_ready * w->x->devices;
-    switch (kind) {
-    case SKED_I_WALK_SAMPLE:
-        return RN(choice_draw)(pairs, w->logp, w->count, rng);
-    case SKED_I_WALK_GREEDY:
-        return RN(choice_likeliest)(pairs, w->logp);
-    case SKED_I_WALK_LIST:
+    if (kind == SKED_I_WALK_LIST)
         return list_choice(w, rng);
-    default:
-        return replayed(w, t->op[step], t->device[step]);
-    }
+    return kind == SKED_I_WALK_REPLAY ? replayed(w, t->op[step], t->device[step])
+                                      : RN(choose)(&w->pair, kind, rng);
 }
 
 /* The next action of the trajectory, on logits that are there; *chosen is its pair. */
@@ -438,13 +412,11 @@ static sked_status go_forward(walker *w, sked_i_walk_kind kind, sked_i_rng *rng,
                               int32_t step, int32_t *chosen, sked_error *err)
 {
     if (!evaluate_forward(w))
-        return no_number(w, err);
+        return RN(no_probability)(w->x->n - w->at.left, w->x->n, err);
     *chosen = choose(w, kind, rng, t, step);
-    if (*chosen < 0)
-        return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", (int)step);
-    if (t->ppo && kind != SKED_I_WALK_REPLAY)
-        t->log_step[step] = w->logp[*chosen];
-    t->log_forward += w->logp[*chosen];
+    const sked_status st = RN(note_choice)(&w->pair, kind, step, *chosen, t, err);
+    if (st != SKED_OK)
+        return st;
     t->op[step] = w->at.ready[*chosen / w->x->devices];
     t->device[step] = *chosen % w->x->devices;
     return SKED_OK;

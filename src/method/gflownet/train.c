@@ -1,19 +1,18 @@
 /*
  * Training: one update = some graphs, for each a machine, a temperature and a mini-batch of trajectories, and
- * one Adam step. Everything random in update t comes from (seed, t), so that a resumed run goes on as if it
- * had never stopped.
+ * one Adam step. Everything random in update t comes from (seed, t), so that a resumed run
+ * continues as if it had never stopped.
  */
-#include "method/gflownet/train.h"
-
+#include "base/arena.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/option.h"
-#include "method/gflownet/checkpoint.h"
+#include "base/sized.h"
 #include "method/gflownet/sample.h"
 #include "method/gflownet/sampler_learner.h"
 #include "method/gflownet/shared_update.h"
 #include "method/inner.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define TRAIN_OPTIONS(X)                                                                                  \
@@ -70,10 +69,20 @@ enum {
     OPTION_RULE
 };
 
-const sked_option *sked_i_train_options(int *count)
+int sked_train_option_count(void)
 {
-    *count = n_options;
-    return options;
+    return n_options;
+}
+
+const sked_option *sked_train_option_at(int i)
+{
+    return i >= 0 && i < n_options ? &options[i] : NULL;
+}
+
+void sked_train_options_init_sized(sked_train_options *opt, size_t size)
+{
+    const sked_train_options preset = {.devices = 4, .minutes = INFINITY, .threads = 1};
+    sked_i_sized_init(opt, size, &preset, sizeof preset);
 }
 
 /* A graph that is looked at but not trained on, and what others reach there. */
@@ -83,6 +92,7 @@ typedef struct held_out {
 } held_out;
 
 typedef struct trainer {
+    sked_i_arena arena;
     const sked_train_options *opt;
     double set[n_options];
     sked_i_limit limit;
@@ -130,7 +140,7 @@ static sked_status hold_out(trainer *t, sked_error *err)
     sked_status st = SKED_OK;
     const bool wanted = t->validates && t->set[OPTION_VALIDATE] > 0;
     const int32_t count = wanted ? (int32_t)t->set[OPTION_HELD_OUT] : 0;
-    SKED_NEW0(t->held, count);
+    SKED_OWN0(&t->arena, t->held, count);
     for (int32_t k = 0; k < count; k++) {
         held_out *h = &t->held[t->n_held++];
         sked_i_rng rng;
@@ -195,7 +205,7 @@ static sked_status validate(trainer *t, sked_train_progress *p, sked_error *err)
         p->validated = st == SKED_OK;
     }
     /* a stop: the model counts, not what was being measured */
-    return t->opt->output ? sked_i_checkpoint_write(t->model, t->opt->output, true, err) : SKED_OK;
+    return t->opt->output ? sked_sampler_write(t->model, t->opt->output, true, err) : SKED_OK;
 }
 
 /* What progress says of an update; an error where it must not be made. */
@@ -250,17 +260,20 @@ static sked_status start(trainer *t, const sked_i_lesson *lessons, sked_error *e
     return st == SKED_OK ? prefetch(t, err) : st;
 }
 
+/* Parameters and moments. */
+static size_t bytes_of(const sked_sampler *m)
+{
+    return SKED_I_SAMPLER_BLOCKS * (size_t)m->layout.total * sizeof *m->parameter;
+}
+
 /* PPO: the model as it is before an update, for one that fails half-way. */
 static sked_status remember(trainer *t, sked_error *err)
 {
     const sked_sampler *m = t->model;
-    const size_t total = (size_t)m->layout.total;
     if (t->before == NULL || m->epoch > 0)
         return SKED_OK;
     const sked_status st = t->kind->fetch(t->learner, err);
-    memcpy(t->before, m->parameter, total * sizeof *t->before);
-    memcpy(t->before + total, m->moment1, total * sizeof *t->before);
-    memcpy(t->before + 2 * total, m->moment2, total * sizeof *t->before);
+    memcpy(t->before, m->parameter, bytes_of(m));
     return st;
 }
 
@@ -300,7 +313,7 @@ static void learn_log_z(const trainer *t, const sked_i_adam *a)
     sked_i_sampler_step_log_z(t->model, &own, gradient);
 }
 
-/* One step of Adam; p tells of the last one of an update. */
+/* One step of Adam; p describes the last one of an update. */
 static sked_status step(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -327,12 +340,10 @@ cleanup:
 static void undo(trainer *t)
 {
     sked_sampler *m = t->model;
-    const size_t total = (size_t)m->layout.total;
     if (m->epoch == 0)
         return;
-    memcpy(m->parameter, t->before, total * sizeof *t->before);
-    memcpy(m->moment1, t->before + total, total * sizeof *t->before);
-    memcpy(m->moment2, t->before + 2 * total, total * sizeof *t->before);
+    assert(t->before != NULL);
+    memcpy(m->parameter, t->before, bytes_of(m));
     m->epoch = 0;
     t->undone = true;
 }
@@ -360,7 +371,7 @@ static void rescue(trainer *t, int64_t begun)
 {
     sked_error unused = {0};
     if (t->opt->output && t->model->steps > begun && fetch(t, &unused) == SKED_OK)
-        (void)!sked_i_checkpoint_write(t->model, t->opt->output, true, &unused);
+        (void)!sked_sampler_write(t->model, t->opt->output, true, &unused);
 }
 
 static sked_status loop(trainer *t, sked_error *err)
@@ -389,7 +400,7 @@ static sked_status loop(trainer *t, sked_error *err)
     }
     SKED_TRY(fetch(t, err));
     if (t->opt->output)
-        SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
+        SKED_TRY(sked_sampler_write(t->model, t->opt->output, true, err));
 cleanup:
     return st;
 }
@@ -401,10 +412,10 @@ static sked_status set_loss(trainer *t, sked_i_loss_id loss, sked_error *err)
     m->loss = loss;
     m->epochs = loss == SKED_I_LOSS_PPO ? (int32_t)t->set[OPTION_EPOCHS] : 1;
     if (m->epochs > 1)
-        SKED_NEW(t->before, 3 * m->layout.total);
+        SKED_OWN(&t->arena, t->before, SKED_I_SAMPLER_BLOCKS * m->layout.total);
     if (loss == SKED_I_LOSS_TB)
         return sked_i_sampler_open_log_z(m, err);
-    free(m->log_z); /* of the training before: what goes on without it would not fit it any more */
+    free(m->log_z); /* of the training before: it would no longer fit what continues without it */
     m->log_z = NULL;
 cleanup:
     return st;
@@ -427,7 +438,7 @@ static sked_status open_model(trainer *t, sked_error *err)
                                                : SKED_I_BACKWARD_UNIFORM;
     sizes.rule = (sked_i_rule_id)t->set[OPTION_RULE];
     if (t->opt->resume) {
-        SKED_TRY(sked_i_checkpoint_read(t->opt->resume, &t->model, err));
+        SKED_TRY(sked_sampler_read(t->opt->resume, &t->model, err));
     } else {
         SKED_TRY(sked_i_sampler_create(&sizes, &t->model, err));
         sked_i_sampler_start(t->model, t->opt->seed);
@@ -470,8 +481,8 @@ static sked_i_machine_law machines_of(const trainer *t)
                                 .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
 }
 
-/* By a learner's threads at their leisure, two updates ahead, so that it can be told of the next one; or by
- * others: two for each. */
+/* Lessons are made by idle threads of a learner, two updates ahead, so that it can prefetch; or by threads of
+ * the queue, two for each. */
 static sked_status open_queue(trainer *t, sked_error *err)
 {
     const int threads = t->kind->spares ? 0 : t->opt->threads, count = t->ranks.count;
@@ -526,8 +537,8 @@ static sked_status open_trainer(trainer *t, sked_error *err)
     SKED_TRY(open_model(t, err));
     SKED_TRY(
         sked_i_ranks_open(opt->together, (int)t->set[OPTION_GRAPHS], t->model->layout.total, &t->ranks, err));
-    SKED_NEW0(t->marks, t->ranks.lessons);
-    SKED_NEW(t->losses, t->ranks.count);
+    SKED_OWN0(&t->arena, t->marks, t->ranks.lessons);
+    SKED_OWN(&t->arena, t->losses, t->ranks.count);
     const sked_i_sampler_learner_settings how = settings_of(t);
     SKED_TRY(sked_i_sampler_learner_choose(opt->backend, &t->model->layout, &how, &t->kind, err));
     SKED_TRY(hold_out(t, err));
@@ -538,7 +549,7 @@ cleanup:
     return st;
 }
 
-/* The first rank writes, validates and tells; the others learn and follow. */
+/* The first rank writes, validates and reports; the others learn and follow. */
 static sked_train_options options_of_rank(const sked_train_options *opt)
 {
     sked_train_options own = *opt;
@@ -549,8 +560,9 @@ static sked_train_options options_of_rank(const sked_train_options *opt)
     return own;
 }
 
-sked_status sked_i_train(const sked_train_options *given, sked_sampler **out, sked_error *err)
+sked_status sked_train(const sked_train_options *given, sked_sampler **out, sked_error *err)
 {
+    SKED_TAKE(sked_train_options, given)
     const sked_train_options opt = options_of_rank(given);
     trainer t = {.opt = &opt, .validates = !opt.together || sked_dist_rank() == 0};
     sked_error why = {0};
@@ -567,15 +579,12 @@ sked_status sked_i_train(const sked_train_options *given, sked_sampler **out, sk
     sked_i_lesson_queue_destroy(t.queue);
     for (int32_t k = 0; k < t.n_held; k++)
         sked_graph_destroy(t.held[k].graph);
-    free(t.held);
-    free(t.marks);
-    free(t.losses);
-    free(t.before);
+    sked_i_arena_free(&t.arena);
     sked_i_ranks_close(&t.ranks);
     if (st == SKED_OK)
         *out = t.model;
     else
-        sked_i_sampler_destroy(t.model);
+        sked_sampler_destroy(t.model);
     sked_i_lesson_source_close(t.source);
     return st;
 }
