@@ -101,8 +101,8 @@ static bool full_name(const char *domain, const char *name, sked_i_buffer *text)
 sked_status sked_i_onnx_shapes_begin(shapes *s, const Onnx__ModelProto *model, double size, sked_error *err)
 {
     sked_i_buffer text = {0};
-    bool ok = true;
     *s = (shapes){.model = model, .budget = 1e5 + 16 * size};
+    bool ok = sked_i_onnx_index_create(&s->operators);
     for (size_t i = 0; i < model->n_functions && ok; i++) {
         bool fresh = false;
         const Onnx__FunctionProto *f = model->functions[i];
@@ -119,6 +119,7 @@ sked_status sked_i_onnx_shapes_begin(shapes *s, const Onnx__ModelProto *model, d
 void sked_i_onnx_shapes_free(shapes *s)
 {
     sked_i_arena_free(&s->arena.chunks);
+    sked_i_names_free(&s->operators.names);
     sked_i_names_free(&s->functions);
     free(s->function_at);
 }
@@ -303,7 +304,7 @@ static void apply(call *c, const sked_i_onnx_operator *row)
 
 static double infer(shapes *s, scope *here, const call *caller, const Onnx__NodeProto *node)
 {
-    const sked_i_onnx_operator *row = sked_i_onnx_operator_find(node);
+    const sked_i_onnx_operator *row = sked_i_onnx_operator_find(&s->operators, node);
     const tensor **in = sked_i_alloc((int64_t)node->n_input, sizeof *in);
     tensor *out = sked_i_alloc((int64_t)node->n_output, sizeof *out);
     call c = {.shapes = s, .scope = here, .caller = caller, .node = node, .arena = &s->arena};
