@@ -42,9 +42,7 @@ static void from_sparse(const Onnx__SparseTensorProto *weight, tensor *t)
 {
     t->type = weight->values->data_type;
     t->value = NULL;
-    sked_i_onnx_clear(t);
-    for (size_t i = 0; i < weight->n_dims && t->rank >= 0; i++)
-        sked_i_onnx_put(t, (double)weight->dims[i]);
+    sked_i_onnx_from_dims(weight->dims, weight->n_dims, t);
     t->stated = t->rank >= 0;
 }
 

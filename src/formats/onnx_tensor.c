@@ -122,27 +122,10 @@ enum {
 /* Bytes of an element in raw_data; 0: a type that no shape is computed from. */
 static size_t raw_width(int32_t type)
 {
-    switch (type) {
-    case UINT8:
-    case INT8:
-    case BOOL:
-        return 1;
-    case UINT16:
-    case INT16:
-    case FLOAT16:
-    case BFLOAT16:
-        return 2;
-    case FLOAT:
-    case INT32:
-    case UINT32:
-        return 4;
-    case INT64:
-    case DOUBLE:
-    case UINT64:
-        return 8;
-    default:
-        return 0;
-    }
+    static const uint8_t width[] = {
+        [UINT8] = 1, [INT8] = 1,  [BOOL] = 1,   [UINT16] = 2, [INT16] = 2,  [FLOAT16] = 2, [BFLOAT16] = 2,
+        [FLOAT] = 4, [INT32] = 4, [UINT32] = 4, [INT64] = 8,  [DOUBLE] = 8, [UINT64] = 8};
+    return type >= 0 && type < (int32_t)sizeof width ? width[type] : 0;
 }
 
 static double single_value(uint32_t bits)
@@ -229,14 +212,19 @@ static const double *constant_values(const Onnx__TensorProto *source, int64_t co
     return value;
 }
 
+void sked_i_onnx_from_dims(const int64_t *dim, size_t rank, tensor *t)
+{
+    sked_i_onnx_clear(t);
+    for (size_t i = 0; i < rank && t->rank >= 0; i++)
+        sked_i_onnx_put(t, (double)dim[i]);
+}
+
 void sked_i_onnx_from_constant(const Onnx__TensorProto *source, sked_i_onnx_arena *arena, tensor *t)
 {
     t->type = source->data_type;
     t->value = NULL;
     t->sequence = false;
-    sked_i_onnx_clear(t);
-    for (size_t i = 0; i < source->n_dims && t->rank >= 0; i++)
-        sked_i_onnx_put(t, (double)source->dims[i]);
+    sked_i_onnx_from_dims(source->dims, source->n_dims, t);
     t->stated = t->rank >= 0;
     if (sked_i_onnx_elements(t) <= max_values)
         t->value = constant_values(source, (int64_t)sked_i_onnx_elements(t), arena);
