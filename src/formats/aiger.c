@@ -530,8 +530,7 @@ static sked_status read_aiger(const sked_i_source *source, sked_graph **out, ske
     sked_status st;
     r.scan.one_line = true;
     r.end = r.scan.end;
-    SKED_TRY(sked_builder_create(&r.builder, err));
-    SKED_TRY(sked_i_name_after_file(source, r.builder, err));
+    SKED_TRY(sked_i_source_begin(source, NULL, &r.builder, err));
     SKED_TRY(read_header(&r));
     SKED_TRY(allocate(&r, err));
     SKED_TRY(read_lines(&r));

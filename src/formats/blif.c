@@ -384,8 +384,7 @@ static sked_status read_blif(const sked_i_source *source, sked_graph **out, sked
     reader r = {.source = source, .err = err, .at = text.at, .end = text.end};
     sked_status st;
     SKED_TRY(sked_i_text_check(source, "a BLIF file", err));
-    SKED_TRY(sked_builder_create(&r.builder, err));
-    SKED_TRY(sked_i_name_after_file(source, r.builder, err));
+    SKED_TRY(sked_i_source_begin(source, NULL, &r.builder, err));
     SKED_TRY(read_lines(&r));
     SKED_TRY(build(&r, out));
 cleanup:

@@ -80,19 +80,13 @@ static sked_status build_machine(const sked_i_source *source, double cpus, doubl
                                  sked_machine **out, sked_error *err)
 {
     sked_machine_builder *b = NULL;
-    sked_error cause = {0};
     char stem[256];
     sked_status st = SKED_OK;
     SKED_TRY(sked_machine_builder_create(sked_i_source_stem(source, stem, sizeof stem), &b, err));
-    st = sked_machine_builder_set_link(b, 0, INFINITY, &cause);
-    if (st == SKED_OK)
-        st = sked_i_read_alike_devices(b, "cpu", "", (int64_t)cpus, 1, INFINITY, &cause);
-    if (st == SKED_OK)
-        st = sked_i_read_alike_devices(b, "fpga", "", (int64_t)fpgas, 1, size, &cause);
-    if (st == SKED_OK)
-        st = sked_machine_builder_finish(b, out, &cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &cause, err);
+    SKED_BUILD(source, NULL, sked_machine_builder_set_link(b, 0, INFINITY, &cause));
+    SKED_BUILD(source, NULL, sked_i_read_alike_devices(b, "cpu", "", (int64_t)cpus, 1, INFINITY, &cause));
+    SKED_BUILD(source, NULL, sked_i_read_alike_devices(b, "fpga", "", (int64_t)fpgas, 1, size, &cause));
+    SKED_BUILD(source, NULL, sked_machine_builder_finish(b, out, &cause));
 cleanup:
     sked_machine_builder_destroy(b);
     return st;

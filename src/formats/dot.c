@@ -628,12 +628,7 @@ static sked_status build(parser *p, sked_graph **out)
     sked_status st;
     sked_error *err = p->err;
     sked_builder *b = NULL;
-    SKED_TRY(sked_builder_create(&b, err));
-    if (p->name >= 0)
-        SKED_BUILD(p->lexer.source, p->lexer.source->text,
-                   sked_builder_set_name(b, atom_text(p, p->name), &cause));
-    else
-        SKED_TRY(sked_i_name_after_file(p->lexer.source, b, err));
+    SKED_TRY(sked_i_source_begin(p->lexer.source, atom_text(p, p->name), &b, err));
     SKED_TRY(build_resources(p, b));
     SKED_TRY(build_ops(p, b));
     if (p->strict)

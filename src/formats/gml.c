@@ -388,6 +388,11 @@ cleanup:
 
 /* ------------------------------------------------------------------ the graph */
 
+static const char *atom_text(const reader *r, int32_t atom)
+{
+    return atom < 0 ? NULL : sked_i_names_at(&r->atoms, atom);
+}
+
 /* What was not given is the rw parameter, or else the preset. */
 static void settle(double *value, double parameter, double preset)
 {
@@ -400,18 +405,18 @@ static sked_status build_op(reader *r, sked_builder *b, int32_t i, int64_t *next
     sked_status st;
     sked_error *err = r->err;
     node *n = &r->node[i];
-    const char *name = n->label >= 0 ? sked_i_names_at(&r->atoms, n->label) : sked_i_names_at(&r->ids, i);
-    const char *type = n->type >= 0 ? sked_i_names_at(&r->atoms, n->type) : NULL;
+    const char *name = n->label >= 0 ? atom_text(r, n->label) : sked_i_names_at(&r->ids, i);
     char quoted[80];
     settle(&n->value[sked_i_op_weight], n->parameter, 1);
-    SKED_BUILD(r->source, n->at,
-               sked_builder_add_op(b, name, type, n->value[sked_i_op_duration], NULL, &cause));
+    SKED_BUILD(
+        r->source, n->at,
+        sked_builder_add_op(b, name, atom_text(r, n->type), n->value[sked_i_op_duration], NULL, &cause));
     SKED_BUILD(r->source, n->at, sked_i_builder_set_values(b, i, n->value, &cause));
     if (n->durations >= 0)
-        SKED_TRY(sked_i_durations_add(r->source, n->at, sked_i_names_at(&r->atoms, n->durations), b, i, err));
+        SKED_TRY(sked_i_durations_add(r->source, n->at, atom_text(r, n->durations), b, i, err));
     for (; *next_demand < r->demands && r->demand[*next_demand].owner == i; ++*next_demand) {
         const amount *d = &r->demand[*next_demand];
-        const char *pool = sked_i_names_at(&r->atoms, d->name);
+        const char *pool = atom_text(r, d->name);
         const int32_t k = sked_builder_find_resource(b, pool);
         if (k < 0)
             SKED_TRY(sked_i_source_fail(r->source, d->at, err, "a demand on the unknown resource '%s'",
@@ -450,16 +455,11 @@ static sked_status build(reader *r, sked_graph **out)
     sked_error *err = r->err;
     sked_builder *b = NULL;
     int64_t next_demand = 0;
-    SKED_TRY(sked_builder_create(&b, err));
-    if (r->name >= 0)
-        SKED_BUILD(r->source, r->source->text,
-                   sked_builder_set_name(b, sked_i_names_at(&r->atoms, r->name), &cause));
-    else
-        SKED_TRY(sked_i_name_after_file(r->source, b, err));
+    SKED_TRY(sked_i_source_begin(r->source, atom_text(r, r->name), &b, err));
     for (int64_t k = 0; k < r->resources; k++)
         SKED_BUILD(r->source, r->resource[k].at,
-                   sked_builder_add_resource(b, sked_i_names_at(&r->atoms, r->resource[k].name),
-                                             r->resource[k].amount, NULL, &cause));
+                   sked_builder_add_resource(b, atom_text(r, r->resource[k].name), r->resource[k].amount,
+                                             NULL, &cause));
     for (int32_t i = 0; i < r->ids.count; i++)
         SKED_TRY(build_op(r, b, i, &next_demand));
     for (int64_t e = 0; e < r->edges; e++)

@@ -584,9 +584,7 @@ static sked_status build(reader *r, const sked_i_source *source, sked_graph **ou
     SKED_TRY(sked_builder_set_name(
         r->b, own_name ? name->data : sked_i_source_stem(source, stem, sizeof stem), err));
     SKED_TRY(add_edges(r, source, err));
-    st = sked_builder_finish(r->b, out, &r->cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &r->cause, err);
+    SKED_BUILD(source, NULL, sked_builder_finish(r->b, out, &cause));
 cleanup:
     return st;
 }

@@ -56,8 +56,7 @@ static sked_status read_jobshop(const sked_i_source *source, sked_graph **out, s
     char quoted[80];
     int32_t jobs, machines;
     SKED_TRY(sked_i_text_check(source, "a job-shop file", err));
-    SKED_TRY(sked_builder_create(&b, err));
-    SKED_TRY(sked_i_name_after_file(source, b, err));
+    SKED_TRY(sked_i_source_begin(source, NULL, &b, err));
     SKED_TRY(read_header(b, &s, &jobs, &machines, err));
     for (int32_t j = 0; j < jobs; j++)
         for (int32_t k = 0; k < machines; k++)

@@ -302,16 +302,6 @@ sked_status sked_i_library_parse(const char *name, const char *text, size_t size
     return st;
 }
 
-sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
-{
-    sked_i_json_file file;
-    sked_status st = sked_i_json_load(path, &file, err);
-    if (st == SKED_OK)
-        st = sked_i_library_parse(file.name, file.text, file.size, g, out, err);
-    free(file.text);
-    return st;
-}
-
 /* {"op": duration, ...} into duration[], which already holds the graph's own. */
 static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, uint8_t *seen,
                          sked_i_buffer *name)
@@ -364,16 +354,5 @@ cleanup:
     free(seen);
     sked_i_buffer_free(&key);
     sked_i_json_free(&j);
-    return st;
-}
-
-sked_status sked_i_durations_apply_profile(const char *path, const sked_graph *g, sked_graph **out,
-                                           sked_error *err)
-{
-    sked_i_json_file file;
-    sked_status st = sked_i_json_load(path, &file, err);
-    if (st == SKED_OK)
-        st = sked_i_durations_parse_profile(file.name, file.text, file.size, g, out, err);
-    free(file.text);
     return st;
 }

@@ -191,9 +191,7 @@ static sked_status build(reader *r, const sked_i_source *source, sked_machine **
     read_section(r, t.links, "\"links\"", "link", read_link);
     read_durations(r, t.durations);
     SKED_TRY(r->j.status);
-    st = sked_machine_builder_finish(r->b, out, &r->cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &r->cause, err);
+    SKED_BUILD(source, NULL, sked_machine_builder_finish(r->b, out, &cause));
 cleanup:
     return st;
 }

@@ -269,9 +269,7 @@ static sked_status native_read(const sked_i_source *source, sked_graph **out, sk
     read_section(&r, r.ops, "\"ops\"", "op", read_op);
     read_section(&r, r.edges, "\"edges\"", "edge", read_edge);
     SKED_TRY(r.j.status);
-    st = sked_builder_finish(r.b, out, &r.cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &r.cause, err);
+    SKED_BUILD(source, NULL, sked_builder_finish(r.b, out, &cause));
 cleanup:
     sked_builder_destroy(r.b);
     sked_i_json_free(&r.j);

@@ -174,18 +174,13 @@ sked_status sked_i_nodes_build(sked_i_json *j, const sked_i_nodes_spec *spec, co
 {
     reader r = {.j = j, .spec = spec, .by_name = true};
     sked_status st = SKED_OK;
-    char stem[256];
-    if (name == NULL || name[0] == 0)
-        name = sked_i_source_stem(j->source, stem, sizeof stem);
-    SKED_TRY(sked_builder_create(&r.b, j->err));
-    SKED_TRY(sked_builder_set_name(r.b, name, j->err));
+    sked_error *err = j->err;
+    SKED_TRY(sked_i_source_begin(j->source, name != NULL && name[0] != 0 ? name : NULL, &r.b, err));
     read_list(&r, nodes, "node", read_identity);
     read_list(&r, nodes, "node", read_node);
     read_list(&r, links, "link", read_link);
     SKED_TRY(j->status);
-    st = sked_builder_finish(r.b, out, &r.cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(j->source, NULL, &r.cause, j->err);
+    SKED_BUILD(j->source, NULL, sked_builder_finish(r.b, out, &cause));
 cleanup:
     sked_builder_destroy(r.b);
     sked_i_names_free(&r.ids);

@@ -123,7 +123,6 @@ typedef struct reader {
     sked_i_onnx_scope scope; /* the tensors of the main graph */
     sked_i_onnx_devices devices;
     sked_builder *b;
-    sked_error cause; /* of the builder, which knows no file */
     sked_i_buffer text;
 
     /* edges into op i: its sources, what comes from each, and who was counted last */
@@ -235,14 +234,14 @@ static sked_status check_inputs(reader *r, size_t i)
 }
 
 /* An op that the file places on one device cannot run on the others of the file. */
-static sked_status place_op(reader *r, size_t i)
+static sked_status place_op(const reader *r, size_t i, sked_error *err)
 {
     const int device = sked_i_onnx_device_of(&r->devices, r->graph->node[i]);
     sked_status st = SKED_OK;
     for (int32_t k = 0; k < r->devices.names.count && device >= 0 && st == SKED_OK; k++)
         if (k != device)
             st = sked_builder_add_duration(r->b, (int32_t)i, sked_i_names_at(&r->devices.names, k), INFINITY,
-                                           &r->cause);
+                                           err);
     return st;
 }
 
@@ -250,6 +249,7 @@ static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
     sked_status st = SKED_OK;
+    sked_error *err = r->err;
     double memory = 0;
     SKED_TRY(check_inputs(r, i));
     const double duration = sked_i_onnx_infer(&r->shapes, &r->scope, node);
@@ -262,13 +262,9 @@ static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
     const char *type = type_of(r, node);
     if (type == NULL || !name_node(r, i, name))
         return sked_i_no_memory(r->err);
-    st = sked_builder_add_op(r->b, name->data, type, duration, NULL, &r->cause);
-    if (st == SKED_OK)
-        st = sked_builder_set_memory(r->b, (int32_t)i, memory, &r->cause);
-    if (st == SKED_OK)
-        st = place_op(r, i);
-    if (st != SKED_OK)
-        sked_i_source_pass(r->source, NULL, &r->cause, r->err);
+    SKED_BUILD(r->source, NULL, sked_builder_add_op(r->b, name->data, type, duration, NULL, &cause));
+    SKED_BUILD(r->source, NULL, sked_builder_set_memory(r->b, (int32_t)i, memory, &cause));
+    SKED_BUILD(r->source, NULL, place_op(r, i, &cause));
 cleanup:
     return st;
 }
@@ -357,18 +353,14 @@ cleanup:
 static sked_status build(reader *r, sked_graph **out)
 {
     sked_status st = SKED_OK;
-    char stem[256];
-    const char *name = r->graph->name && r->graph->name[0] && sked_i_utf8_valid(r->graph->name)
-                           ? r->graph->name
-                           : sked_i_source_stem(r->source, stem, sizeof stem);
-    SKED_TRY(sked_builder_create(&r->b, r->err));
-    SKED_TRY(sked_builder_set_name(r->b, name, r->err));
+    sked_error *err = r->err;
+    const char *name = r->graph->name;
+    const bool named = name != NULL && name[0] != 0 && sked_i_utf8_valid(name);
+    SKED_TRY(sked_i_source_begin(r->source, named ? name : NULL, &r->b, err));
     SKED_TRY(add_tensors(r));
     SKED_TRY(add_ops(r));
     SKED_TRY(add_edges(r));
-    st = sked_builder_finish(r->b, out, &r->cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(r->source, NULL, &r->cause, r->err);
+    SKED_BUILD(r->source, NULL, sked_builder_finish(r->b, out, &cause));
 cleanup:
     return st;
 }

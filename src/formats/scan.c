@@ -1,7 +1,5 @@
 #include "formats/scan.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -21,17 +19,6 @@ sked_status sked_i_text_check(const sked_i_source *source, const char *kind, ske
         if (!is_blank(*at))
             return SKED_OK;
     return sked_i_source_fail(source, source->text, err, "the file is empty, not %s", kind);
-}
-
-sked_status sked_i_source_refuse(const sked_i_source *source, const char *position, sked_status status,
-                                 sked_error *err, const char *format, ...)
-{
-    sked_error cause = {.status = status};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(cause.message, sizeof cause.message, format, args);
-    va_end(args);
-    return sked_i_source_pass(source, position, &cause, err);
 }
 
 sked_i_scan sked_i_scan_text(const char *text, size_t size)
@@ -212,12 +199,6 @@ int32_t sked_i_id_find(const sked_i_names *ids, int64_t id)
     char buf[24];
     const sked_i_word w = decimal(id, buf, sizeof buf);
     return sked_i_names_find(ids, w.text, w.size);
-}
-
-sked_status sked_i_name_after_file(const sked_i_source *source, sked_builder *b, sked_error *err)
-{
-    char stem[300];
-    return sked_builder_set_name(b, sked_i_source_stem(source, stem, sizeof stem), err);
 }
 
 sked_status sked_i_plain_check(const sked_graph *g, const char *kind, bool resources, sked_error *err)

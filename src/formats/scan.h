@@ -22,9 +22,6 @@ typedef struct sked_i_scan {
 
 /* FORMAT where the text holds nothing but blanks, or a zero byte. `kind` names the format: "an STG file". */
 SKED_MUST_CHECK sked_status sked_i_text_check(const sked_i_source *source, const char *kind, sked_error *err);
-/* "name:line: " + message with any status; the line of `position`, or none where it is NULL. */
-sked_status sked_i_source_refuse(const sked_i_source *source, const char *position, sked_status status,
-                                 sked_error *err, const char *format, ...) SKED_PRINTF(5, 6);
 
 /* A scanner over text[0..size); a byte order mark is skipped. */
 sked_i_scan sked_i_scan_text(const char *text, size_t size);
@@ -70,20 +67,6 @@ SKED_MUST_CHECK sked_status sked_i_word_attribute(const sked_i_source *source, c
 int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh);
 int32_t sked_i_id_find(const sked_i_names *ids, int64_t id);
 
-/* Runs a builder call that reports into `&cause`; a failure leaves through cleanup as "name:line: cause". */
-#define SKED_BUILD(source, position, call)                              \
-    do {                                                                \
-        sked_error cause = {0};                                         \
-        st = (call);                                                    \
-        if (st != SKED_OK) {                                            \
-            st = sked_i_source_pass((source), (position), &cause, err); \
-            goto cleanup;                                               \
-        }                                                               \
-    } while (0)
-
-/* Names the graph after its file. */
-SKED_MUST_CHECK sked_status sked_i_name_after_file(const sked_i_source *source, sked_builder *b,
-                                                   sked_error *err);
 /*
  * UNSUPPORTED where g needs what the plainest formats cannot say: loop-carried edges, lags that differ
  * from the duration of `from`, and (resources false) demands. `kind` names the format: "STG".

@@ -8,12 +8,8 @@
 sked_status sked_i_tasks_init(sked_i_tasks *t, const sked_i_source *source, const char *kind, sked_error *err)
 {
     *t = (sked_i_tasks){.source = source, .first_id = 1};
-    sked_status st = sked_i_text_check(source, kind, err);
-    if (st == SKED_OK)
-        st = sked_builder_create(&t->builder, err);
-    if (st == SKED_OK)
-        st = sked_i_name_after_file(source, t->builder, err);
-    return st;
+    const sked_status st = sked_i_text_check(source, kind, err);
+    return st == SKED_OK ? sked_i_source_begin(source, NULL, &t->builder, err) : st;
 }
 
 void sked_i_tasks_free(sked_i_tasks *t)

@@ -71,7 +71,6 @@ typedef struct reader {
     sked_i_arena arena;
     sked_i_json j;
     sked_builder *b;
-    sked_error cause;
     sked_i_names ids, names, types, files;
     bool unique_names; /* parents and children may be given by name */
     task *task;        /* [ids.count + 1] */
@@ -428,19 +427,13 @@ cleanup:
 
 static sked_status build(reader *r, sked_graph **out, sked_error *err)
 {
-    char stem[256];
     double *bytes_from = NULL;
     sked_status st = SKED_OK;
-    if (r->title.size == 0)
-        sked_i_buffer_text(&r->title, sked_i_source_stem(r->j.source, stem, sizeof stem));
     SKED_NEW0(bytes_from, r->ids.count);
     settle_links(r, bytes_from);
-    SKED_TRY(sked_builder_create(&r->b, err));
-    SKED_TRY(sked_builder_set_name(r->b, r->title.data ? r->title.data : "", err));
+    SKED_TRY(sked_i_source_begin(r->j.source, r->title.size > 0 ? r->title.data : NULL, &r->b, err));
     SKED_TRY(add_tasks(r, err));
-    st = sked_builder_finish(r->b, out, &r->cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(r->j.source, NULL, &r->cause, err);
+    SKED_BUILD(r->j.source, NULL, sked_builder_finish(r->b, out, &cause));
 cleanup:
     free(bytes_from);
     return st;

@@ -67,14 +67,9 @@ static void read_node(sked_i_json *j, sked_i_wfnodes *nodes, sked_i_buffer *name
 void sked_i_wfnodes_read(sked_i_json *j, const char *place, sked_i_wfnodes *nodes)
 {
     sked_i_buffer name = {0};
-    if (place == NULL || j->status != SKED_OK)
-        return;
-    sked_i_json_seek(j, place);
-    sked_i_json_enter(j, '[', "\"machines\"");
-    j->item = "machine";
-    for (j->number = 0; sked_i_json_more(j); j->number++)
-        read_node(j, nodes, &name);
-    j->item = j->status == SKED_OK ? NULL : "machine";
+    if (sked_i_json_section(j, place, "\"machines\"", "machine"))
+        while (sked_i_json_item(j))
+            read_node(j, nodes, &name);
     sked_i_buffer_free(&name);
 }
 
@@ -117,16 +112,15 @@ sked_status sked_i_wfnodes_machine(const sked_i_source *source, const sked_i_wfn
                                    sked_machine **out, sked_error *err)
 {
     sked_machine_builder *b = NULL;
-    sked_error cause = {0};
     sked_status st = SKED_OK;
     SKED_TRY(sked_machine_builder_create(name, &b, err));
-    st = sked_machine_builder_set_link(b, 0, INFINITY, &cause); /* the files know no network */
-    for (int32_t i = 0; i < nodes->names.count && st == SKED_OK; i++)
-        st = add_node(b, sked_i_names_at(&nodes->names, i), &nodes->node[i], first_clock(nodes), &cause);
-    if (st == SKED_OK)
-        st = sked_machine_builder_finish(b, out, &cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &cause, err);
+    /* the files know no network */
+    SKED_BUILD(source, NULL, sked_machine_builder_set_link(b, 0, INFINITY, &cause));
+    for (int32_t i = 0; i < nodes->names.count; i++)
+        SKED_BUILD(
+            source, NULL,
+            add_node(b, sked_i_names_at(&nodes->names, i), &nodes->node[i], first_clock(nodes), &cause));
+    SKED_BUILD(source, NULL, sked_machine_builder_finish(b, out, &cause));
 cleanup:
     sked_machine_builder_destroy(b);
     return st;
