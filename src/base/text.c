@@ -480,6 +480,21 @@ void sked_i_buffer_json(sked_i_buffer *b, const char *text)
     sked_i_buffer_char(b, '"');
 }
 
+void sked_i_buffer_json_after(sked_i_buffer *b, const char *before, const char *text)
+{
+    sked_i_buffer_text(b, before);
+    sked_i_buffer_json(b, text);
+}
+
+void sked_i_buffer_number_after(sked_i_buffer *b, const char *before, double x)
+{
+    sked_i_buffer_text(b, before);
+    if (isinf(x))
+        sked_i_buffer_text(b, "null");
+    else
+        sked_i_buffer_number(b, x);
+}
+
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text)
 {
     for (const char *s = text; *s;) {

@@ -30,6 +30,9 @@ void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...) SKED_PRINTF
 void sked_i_buffer_json(sked_i_buffer *b, const char *text);
 /* XML/HTML text: & < > " ' escaped; invalid UTF-8 and what XML 1.0 does not allow become U+FFFD. */
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text);
+/* `before` as it is, and behind it a JSON string, or a number (null where it is infinite). */
+void sked_i_buffer_json_after(sked_i_buffer *b, const char *before, const char *text);
+void sked_i_buffer_number_after(sked_i_buffer *b, const char *before, double x);
 void sked_i_buffer_free(sked_i_buffer *b);
 
 /* Length of the valid UTF-8 sequence at s, which has `size` >= 1 bytes; 0 where there is none. */

@@ -527,37 +527,30 @@ static void write_string(sked_i_buffer *out, const char *key, const char *text)
     sked_i_buffer_char(out, '"');
 }
 
-static void write_number(sked_i_buffer *out, const char *key, double x)
-{
-    sked_i_buffer_text(out, key);
-    sked_i_buffer_number(out, x);
-}
-
 static void write_attribute(sked_i_buffer *out, const sked_i_attribute *a, double x)
 {
     sked_i_buffer_text(out, "\n    ");
     sked_i_buffer_text(out, a->info.name);
-    write_number(out, " ", x);
+    sked_i_buffer_number_after(out, " ", x);
 }
 
-static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
+static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
 {
     double value[sked_i_op_attributes];
     const uint32_t said = sked_i_op_said(g, i, value);
-    write_number(out, "  node [\n    id ", i);
+    sked_i_buffer_number_after(out, "  node [\n    id ", i);
     if (g->op_names.count > 0)
         write_string(out, "\n    label", sked_i_names_at(&g->op_names, i));
     if (g->type[i] >= 0)
         write_string(out, "\n    type", sked_graph_op_type(g, i));
-    write_number(out, "\n    duration ", g->duration[i]);
+    sked_i_buffer_number_after(out, "\n    duration ", g->duration[i]);
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if (said >> k & 1)
             write_attribute(out, &sked_i_op_table[k], value[k]);
-    if (sked_i_durations_text(g, i, text) && !text->failed)
-        write_string(out, "\n    durations", text->data);
+    sked_i_durations_text(g, i, "\n    durations", write_string, out);
     for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
         write_string(out, "\n    demand [ resource", sked_graph_resource_name(g, g->demand_resource[k]));
-        write_number(out, " amount ", g->demand_amount[k]);
+        sked_i_buffer_number_after(out, " amount ", g->demand_amount[k]);
         sked_i_buffer_text(out, " ]");
     }
     sked_i_buffer_text(out, "\n  ]\n");
@@ -567,8 +560,8 @@ static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
 {
     double value[sked_i_edge_attributes];
     const uint32_t said = sked_i_edge_said(g, e, value);
-    write_number(out, "  edge [\n    source ", g->edge_from[e]);
-    write_number(out, "\n    target ", g->edge_to[e]);
+    sked_i_buffer_number_after(out, "  edge [\n    source ", g->edge_from[e]);
+    sked_i_buffer_number_after(out, "\n    target ", g->edge_to[e]);
     for (int k = 0; k < sked_i_edge_attributes; k++)
         if (said >> k & 1)
             write_attribute(out, &sked_i_edge_table[k], value[k]);
@@ -584,14 +577,11 @@ static sked_status write_gml(const sked_graph *g, sked_i_buffer *out, sked_error
     for (int32_t k = 0; k < g->n_resources; k++) {
         write_string(out, "  resource [ name", sked_graph_resource_name(g, k));
         if (isfinite(g->capacity[k]))
-            write_number(out, " capacity ", g->capacity[k]);
+            sked_i_buffer_number_after(out, " capacity ", g->capacity[k]);
         sked_i_buffer_text(out, " ]\n");
     }
-    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_op(g, i, &text, out);
-    out->failed = out->failed || text.failed;
-    sked_i_buffer_free(&text);
+        write_op(g, i, out);
     for (int64_t e = 0; e < g->n_edges; e++)
         write_edge(g, e, out);
     sked_i_buffer_text(out, "]\n");

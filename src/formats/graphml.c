@@ -693,7 +693,7 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_int(out, op);
 }
 
-static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *text, sked_i_buffer *out)
+static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     char id[24];
     double value[sked_i_op_attributes];
@@ -707,8 +707,7 @@ static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *text, ske
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if (said >> k & 1)
             write_number(out, sked_i_op_table[k].info.name, value[k]);
-    if (sked_i_durations_text(g, op, text) && !text->failed)
-        write_text(out, "durations", text->data);
+    sked_i_durations_text(g, op, "durations", write_text, out);
     for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++) {
         snprintf(id, sizeof id, "d%d", (int)g->demand_resource[k]);
         write_number(out, id, g->demand_amount[k]);
@@ -769,11 +768,8 @@ static sked_status graphml_write(const sked_graph *g, sked_i_buffer *out, sked_e
     write_text(out, "name", sked_graph_name(g));
     sked_i_buffer_char(out, '\n');
     write_capacities(g, out);
-    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_node(g, i, &text, out);
-    out->failed = out->failed || text.failed;
-    sked_i_buffer_free(&text);
+        write_node(g, i, out);
     for (int64_t e = 0; e < g->n_edges; e++)
         write_edge(g, e, out);
     sked_i_buffer_text(out, "</graph>\n</graphml>\n");

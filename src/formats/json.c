@@ -69,6 +69,12 @@ sked_status sked_i_json_pass(sked_i_json *j, const sked_error *cause)
     return fail_with(j, cause->status, cause->message);
 }
 
+void sked_i_json_check(sked_i_json *j, sked_status st)
+{
+    if (st != SKED_OK)
+        sked_i_json_pass(j, &j->cause);
+}
+
 static const char *skip_space(const char *s, const char *end)
 {
     while (s < end && (*s == ' ' || *s == '\n' || *s == '\t' || *s == '\r'))
@@ -321,6 +327,15 @@ int sked_i_json_field(sked_i_json *j, const sked_i_json_fields *f, uint32_t *see
         }
     }
     return -1;
+}
+
+bool sked_i_json_key_text(sked_i_json *j, sked_i_buffer *out)
+{
+    out->size = 0;
+    sked_i_buffer_add(out, j->key, j->key_size);
+    if (out->failed)
+        sked_i_json_no_memory(j);
+    return !out->failed;
 }
 
 void sked_i_json_text(sked_i_json *j, const char *what, sked_i_buffer *out)

@@ -37,12 +37,11 @@ typedef struct library {
 } library;
 
 enum { TOP_TYPES, TOP_RESOURCES };
-static const char *const top_keys[] = {"types", "resources"};
-static const sked_i_json_fields top_fields = {"an op library", top_keys, 2, true};
+static const sked_i_json_fields top_fields = SKED_I_JSON_FIELDS("an op library", true, "types", "resources");
 
 enum { TYPE_DURATION, TYPE_MEMORY, TYPE_WEIGHT, TYPE_DEMAND };
-static const char *const type_keys[] = {"duration", "memory", "weight", "demand"};
-static const sked_i_json_fields type_fields = {"a type", type_keys, 4, true};
+static const sked_i_json_fields type_fields =
+    SKED_I_JSON_FIELDS("a type", true, "duration", "memory", "weight", "demand");
 
 static const char *lower_case(sked_i_buffer *out, const char *s, size_t size)
 {
@@ -131,9 +130,9 @@ static void read_type(library *lib, entry *e)
             read_units(lib, e);
             continue;
         }
-        const double x = sked_i_json_number(j, type_keys[k]);
+        const double x = sked_i_json_number(j, type_fields.names[k]);
         if (x < 0)
-            sked_i_json_fail(j, "\"%s\" must be 0 or more", type_keys[k]);
+            sked_i_json_fail(j, "\"%s\" must be 0 or more", type_fields.names[k]);
         *(k == TYPE_DURATION ? &e->duration : k == TYPE_MEMORY ? &e->memory : &e->weight) = x;
     }
 }
@@ -309,12 +308,8 @@ static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, 
     char label[80];
     sked_i_json_enter(j, '{', "a profile");
     while (sked_i_json_key(j)) {
-        name->size = 0;
-        sked_i_buffer_add(name, j->key, j->key_size);
-        if (name->failed) {
-            sked_i_json_no_memory(j);
+        if (!sked_i_json_key_text(j, name))
             return;
-        }
         const int32_t op = sked_graph_find_op(g, name->data);
         sked_i_quote(name->data, (size_t)name->size, label, sizeof label);
         if (op < 0 || seen[op]) {

@@ -9,17 +9,10 @@ typedef struct reader {
     sked_i_json *j;
     const sked_i_nodes_spec *spec;
     sked_builder *b;
-    sked_error cause; /* of the builder, which knows no file */
     sked_i_names ids, names;
     bool by_name; /* every node has a name and no two are equal */
     sked_i_buffer id, name, type;
 } reader;
-
-static void check(reader *r, sked_status st)
-{
-    if (st != SKED_OK)
-        sked_i_json_pass(r->j, &r->cause);
-}
 
 /* An id or a name: a string, or a number in its shortest form. */
 static void read_label(sked_i_json *j, const char *what, sked_i_buffer *out)
@@ -105,15 +98,16 @@ static void read_node(reader *r)
         return;
     j->token = begin;
     r->spec->op(value, &x);
-    check(r, sked_builder_add_op(r->b, sked_i_names_at(r->by_name ? &r->names : &r->ids, op),
-                                 SKED_I_JSON_HAS(seen, SKED_I_NODE_TYPE) ? r->type.data : NULL, x.duration,
-                                 NULL, &r->cause));
+    sked_i_json_check(j, sked_builder_add_op(r->b, sked_i_names_at(r->by_name ? &r->names : &r->ids, op),
+                                             SKED_I_JSON_HAS(seen, SKED_I_NODE_TYPE) ? r->type.data : NULL,
+                                             x.duration, NULL, &j->cause));
     if (j->status == SKED_OK)
-        check(r, sked_builder_set_memory(r->b, op, x.memory, &r->cause));
+        sked_i_json_check(j, sked_builder_set_memory(r->b, op, x.memory, &j->cause));
     if (j->status == SKED_OK)
-        check(r, sked_builder_set_weight(r->b, op, x.weight, &r->cause));
+        sked_i_json_check(j, sked_builder_set_weight(r->b, op, x.weight, &j->cause));
     for (int i = 0; i < x.n_on && j->status == SKED_OK; i++)
-        check(r, sked_builder_add_duration(r->b, op, x.on[i].device, x.on[i].duration, &r->cause));
+        sked_i_json_check(j,
+                          sked_builder_add_duration(r->b, op, x.on[i].device, x.on[i].duration, &j->cause));
 }
 
 static int32_t read_end(reader *r)
@@ -159,7 +153,7 @@ static void read_link(reader *r)
         return;
     }
     r->spec->edge(value, &edge);
-    check(r, sked_builder_add_edge(r->b, &edge, &r->cause));
+    sked_i_json_check(j, sked_builder_add_edge(r->b, &edge, &j->cause));
 }
 
 static void read_list(reader *r, const char *place, const char *what, void (*read_item)(reader *r))

@@ -11,16 +11,15 @@
 #include <string.h>
 
 enum { TOP_NAME, TOP_WORKFLOW };
-static const char *const top_keys[] = {"name", "workflow"};
-static const sked_i_json_fields top_fields = {"a WfFormat file", top_keys, 2, false};
+static const sked_i_json_fields top_fields = SKED_I_JSON_FIELDS("a WfFormat file", false, "name", "workflow");
 
 enum { FLOW_SPECIFICATION, FLOW_EXECUTION, FLOW_TASKS, FLOW_MACHINES };
-static const char *const flow_keys[] = {"specification", "execution", "tasks", "machines"};
-static const sked_i_json_fields flow_fields = {"\"workflow\"", flow_keys, 4, false};
+static const sked_i_json_fields flow_fields =
+    SKED_I_JSON_FIELDS("\"workflow\"", false, "specification", "execution", "tasks", "machines");
 
 enum { PART_TASKS, PART_FILES, PART_MACHINES };
-static const char *const part_keys[] = {"tasks", "files", "machines"};
-static const sked_i_json_fields part_fields = {"\"specification\"", part_keys, 3, false};
+static const sked_i_json_fields part_fields =
+    SKED_I_JSON_FIELDS("\"specification\"", false, "tasks", "files", "machines");
 
 enum {
     TASK_ID,
@@ -36,18 +35,15 @@ enum {
     TASK_CORES,
     TASK_CORES_OLD,
     TASK_MACHINES,
-    TASK_MACHINE_OLD,
-    N_TASK_KEYS
+    TASK_MACHINE_OLD
 };
-static const char *const task_keys[N_TASK_KEYS] = {
-    "id",          "name",  "parents",          "children", "inputFiles",
-    "outputFiles", "files", "runtimeInSeconds", "runtime",  "memoryInBytes",
-    "coreCount",   "cores", "machines",         "machine"};
-static const sked_i_json_fields task_fields = {"a task", task_keys, N_TASK_KEYS, false};
+static const sked_i_json_fields task_fields = SKED_I_JSON_FIELDS(
+    "a task", false, "id", "name", "parents", "children", "inputFiles", "outputFiles", "files",
+    "runtimeInSeconds", "runtime", "memoryInBytes", "coreCount", "cores", "machines", "machine");
 
 enum { FILE_ID, FILE_NAME, FILE_SIZE, FILE_SIZE_OLD, FILE_LINK };
-static const char *const file_keys[] = {"id", "name", "sizeInBytes", "size", "link"};
-static const sked_i_json_fields file_fields = {"a file", file_keys, 5, false};
+static const sked_i_json_fields file_fields =
+    SKED_I_JSON_FIELDS("a file", false, "id", "name", "sizeInBytes", "size", "link");
 
 typedef struct task {
     double runtime, memory, cores; /* NAN: not given */
@@ -114,7 +110,7 @@ static void read_identity(reader *r)
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &task_fields, &seen)) >= 0;) {
         if (k == TASK_ID || k == TASK_NAME)
-            sked_i_json_text(j, task_keys[k], k == TASK_ID ? &r->text : &r->name);
+            sked_i_json_text(j, task_fields.names[k], k == TASK_ID ? &r->text : &r->name);
         else
             sked_i_json_skip(j);
     }
@@ -274,9 +270,9 @@ static void read_cost(reader *r, int key, task *t)
                                                                     : &t->cores;
     if (sked_i_json_null(&r->j))
         return;
-    *slot = sked_i_json_number(&r->j, task_keys[key]);
+    *slot = sked_i_json_number(&r->j, task_fields.names[key]);
     if (*slot < 0)
-        sked_i_json_fail(&r->j, "\"%s\" must be 0 or more", task_keys[key]);
+        sked_i_json_fail(&r->j, "\"%s\" must be 0 or more", task_fields.names[key]);
 }
 
 static void read_task(reader *r)

@@ -5,12 +5,12 @@
 #include <string.h>
 
 enum { NODE_NAME, NODE_CPU, NODE_MEMORY };
-static const char *const node_keys[] = {"nodeName", "cpu", "memoryInBytes"};
-static const sked_i_json_fields node_fields = {"a machine", node_keys, 3, false};
+static const sked_i_json_fields node_fields =
+    SKED_I_JSON_FIELDS("a machine", false, "nodeName", "cpu", "memoryInBytes");
 
 enum { CPU_CORES, CPU_CORES_OLD, CPU_CLOCK, CPU_CLOCK_OLD };
-static const char *const cpu_keys[] = {"coreCount", "count", "speedInMHz", "speed"};
-static const sked_i_json_fields cpu_fields = {"\"cpu\"", cpu_keys, 4, false};
+static const sked_i_json_fields cpu_fields =
+    SKED_I_JSON_FIELDS("\"cpu\"", false, "coreCount", "count", "speedInMHz", "speed");
 
 static void read_cpu(sked_i_json *j, sked_i_wfnode *node)
 {
@@ -20,11 +20,11 @@ static void read_cpu(sked_i_json *j, sked_i_wfnode *node)
         if (sked_i_json_null(j))
             continue;
         if (k == CPU_CORES || k == CPU_CORES_OLD) {
-            node->cores = (double)sked_i_json_integer(j, cpu_keys[k], 1, 1 << 30);
+            node->cores = (double)sked_i_json_integer(j, cpu_fields.names[k], 1, 1 << 30);
         } else {
-            node->clock = sked_i_json_number(j, cpu_keys[k]);
+            node->clock = sked_i_json_number(j, cpu_fields.names[k]);
             if (node->clock < 0)
-                sked_i_json_fail(j, "\"%s\" must be 0 or more", cpu_keys[k]);
+                sked_i_json_fail(j, "\"%s\" must be 0 or more", cpu_fields.names[k]);
             node->clock = node->clock > 0 ? node->clock : NAN; /* 0: nobody looked */
         }
     }
