@@ -18,6 +18,9 @@ SKED_MUST_CHECK sked_status sked_i_file_write(const char *path, const char *data
 SKED_MUST_CHECK sked_status sked_i_file_save(const char *path, const char *data, int64_t size,
                                              sked_error *err);
 
+/* All of data to an open descriptor, through interrupts; false: errno says why not. */
+bool sked_i_write_all(int fd, const char *data, int64_t size);
+
 /* A file that grows line by line and survives a power cut after each: what was measured must not be lost. */
 typedef struct sked_i_append {
     int file; /* descriptor; -1: closed */

@@ -196,7 +196,6 @@ static void print_any(double x, char out[40])
     }
 }
 
-#ifdef __SIZEOF_INT128__
 /*
  * x * 10^places to the nearest integer, in exact arithmetic: x is mantissa * 2^-bits, so this is
  * mantissa * 5^places / 2^(bits - places). *same: the digits read back as x, since they are off by less than
@@ -247,14 +246,6 @@ static bool print_usual(double x, char out[40])
     assemble(out, signbit(x), digits, trim(digits, n), exponent);
     return true;
 }
-#else
-static bool print_usual(double x, char out[40])
-{
-    (void)x;
-    (void)out;
-    return false;
-}
-#endif
 
 const char *sked_format_number(double x, char *buf, size_t size)
 {
@@ -273,6 +264,17 @@ const char *sked_format_number(double x, char *buf, size_t size)
     if (out != buf)
         snprintf(buf, size, "%s", text);
     return buf;
+}
+
+char *sked_i_decimal(int64_t x, char *end)
+{
+    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    do
+        *--end = (char)('0' + u % 10);
+    while (u /= 10);
+    if (x < 0)
+        *--end = '-';
+    return end;
 }
 
 void sked_i_buffer_add(sked_i_buffer *b, const char *bytes, size_t size)
@@ -309,15 +311,8 @@ void sked_i_buffer_number(sked_i_buffer *b, double x)
 
 void sked_i_buffer_int(sked_i_buffer *b, int64_t x)
 {
-    char text[24], *s = text + sizeof text;
-    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-    do {
-        *--s = (char)('0' + u % 10);
-        u /= 10;
-    } while (u);
-    if (x < 0)
-        *--s = '-';
-    sked_i_buffer_add(b, s, (size_t)(text + sizeof text - s));
+    char text[24], *const end = text + sizeof text, *s = sked_i_decimal(x, end);
+    sked_i_buffer_add(b, s, (size_t)(end - s));
 }
 
 void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...)

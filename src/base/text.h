@@ -13,6 +13,8 @@ bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int
 
 /* 0..2^64-1, digits only. */
 bool sked_i_parse_unsigned(const char *text, size_t size, uint64_t *out);
+/* Writes x so that it ends before `end`, at most 20 characters and no 0; returns where it begins. */
+char *sked_i_decimal(int64_t x, char *end);
 
 /* A growing byte buffer that remembers its first failure: append freely, check `failed` once. */
 typedef struct sked_i_buffer {

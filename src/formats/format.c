@@ -248,20 +248,3 @@ sked_status sked_i_source_begin(const sked_i_source *source, const char *name, s
 cleanup:
     return st;
 }
-
-static int by_resource(const void *a, const void *b)
-{
-    const int32_t x = ((const sked_i_demand *)a)->resource, y = ((const sked_i_demand *)b)->resource;
-    return (x > y) - (x < y);
-}
-
-bool sked_i_demands_sort(sked_i_demand *list, int64_t count)
-{
-    if (count < 2)
-        return true;
-    qsort(list, (size_t)count, sizeof *list, by_resource);
-    for (int64_t k = 1; k < count; k++)
-        if (list[k].resource == list[k - 1].resource)
-            return false;
-    return true;
-}

@@ -66,14 +66,6 @@ const char *sked_i_source_stem(const sked_i_source *source, char *buf, size_t si
 SKED_MUST_CHECK sked_status sked_i_source_begin(const sked_i_source *source, const char *name,
                                                 sked_builder **out, sked_error *err);
 
-/* A demand of the op being read, kept until the op itself can be added. */
-typedef struct sked_i_demand {
-    int32_t resource;
-    double amount;
-} sked_i_demand;
-/* Sorts by resource, the order in which the builder takes demands fast. false: a resource comes twice. */
-bool sked_i_demands_sort(sked_i_demand *list, int64_t count);
-
 /* Op library (library.c): durations, demands, resources by op type. */
 SKED_MUST_CHECK sked_status sked_i_library_parse(const char *name, const char *text, size_t size,
                                                  const sked_graph *g, sked_graph **out, sked_error *err);

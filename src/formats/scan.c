@@ -174,31 +174,16 @@ const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size)
     return sked_i_quote(w.text, w.size, buf, size);
 }
 
-/* Digits of x at the end of buf. */
-static sked_i_word decimal(int64_t x, char *buf, size_t size)
-{
-    char *s = buf + size;
-    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-    do
-        *--s = (char)('0' + u % 10);
-    while (u /= 10);
-    if (x < 0)
-        *--s = '-';
-    return (sked_i_word){s, (size_t)(buf + size - s)};
-}
-
 int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh)
 {
-    char buf[24];
-    const sked_i_word w = decimal(id, buf, sizeof buf);
-    return sked_i_names_add(ids, w.text, w.size, fresh);
+    char buf[24], *const end = buf + sizeof buf, *s = sked_i_decimal(id, end);
+    return sked_i_names_add(ids, s, (size_t)(end - s), fresh);
 }
 
 int32_t sked_i_id_find(const sked_i_names *ids, int64_t id)
 {
-    char buf[24];
-    const sked_i_word w = decimal(id, buf, sizeof buf);
-    return sked_i_names_find(ids, w.text, w.size);
+    char buf[24], *const end = buf + sizeof buf, *s = sked_i_decimal(id, end);
+    return sked_i_names_find(ids, s, (size_t)(end - s));
 }
 
 sked_status sked_i_plain_check(const sked_graph *g, const char *kind, bool resources, sked_error *err)

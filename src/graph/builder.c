@@ -1,5 +1,4 @@
 /* Builds a graph op by op, then checks it as a whole. */
-#include "base/memory.h"
 #include "base/text.h"
 #include "graph/graph.h"
 
@@ -11,8 +10,7 @@ struct sked_builder {
     int64_t op_cap, edge_cap, on_ptr_cap, demand_ptr_cap; /* op_cap and edge_cap: of every column */
     int64_t n_demands, demand_resource_cap, demand_amount_cap;
     int64_t n_on, on_name_cap, on_duration_cap, on_last_cap, capacity_cap;
-    int32_t *on_last; /* [g.on_names.count] op + 1 that named it last, to find repetitions */
-    bool any_named;
+    int32_t *on_last;   /* [g.on_names.count] op + 1 that named it last, to find repetitions */
     bool demands_mixed; /* those of the last op wait to be sorted */
     sked_error failed;  /* status OK while all is well */
 };
@@ -114,9 +112,8 @@ static sked_status name_op(sked_builder *b, const char *name, sked_error *err)
 {
     bool fresh;
     char digits[16], quoted[80];
-    if (name == NULL && !b->any_named)
+    if (name == NULL && b->g.op_names.count == 0)
         return SKED_OK;
-    b->any_named = true;
     while (b->g.op_names.count < b->g.n_ops || name == NULL) {
         const int32_t next = b->g.op_names.count;
         snprintf(digits, sizeof digits, "%d", (int)next);
@@ -179,23 +176,13 @@ static void put_presets(sked_builder *b, const sked_i_attribute *table, int coun
     }
 }
 
-/* Of an op that may be the one being added. */
-static const char *op_label(const sked_builder *b, int32_t op, char *label, size_t size)
-{
-    if (op < b->g.op_names.count)
-        return sked_i_quote(sked_i_names_at(&b->g.op_names, op), strlen(sked_i_names_at(&b->g.op_names, op)),
-                            label, size);
-    snprintf(label, size, "%d", (int)op);
-    return label;
-}
-
 static sked_status check_amount(sked_builder *b, int32_t op, const char *what, double x, sked_error *err)
 {
     char label[80];
     if (x >= 0 && x < INFINITY)
         return SKED_OK;
     return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op '%s': %s must be a finite number, 0 or more, not %g",
-                        op_label(b, op, label, sizeof label), what, x);
+                        sked_i_op_label(&b->g, op, label, sizeof label), what, x);
 }
 
 static sked_status two_demands(sked_builder *b, int32_t op, int32_t resource, sked_error *err)
@@ -204,15 +191,20 @@ static sked_status two_demands(sked_builder *b, int32_t op, int32_t resource, sk
                         sked_i_names_at(&b->g.resource_names, resource));
 }
 
-typedef struct demand {
-    int32_t resource;
-    double amount;
-} demand;
-
 static int by_resource(const void *x, const void *y)
 {
-    const demand *a = x, *b = y;
+    const sked_i_demand *a = x, *b = y;
     return (a->resource > b->resource) - (a->resource < b->resource);
+}
+
+bool sked_i_demands_sort(sked_i_demand *list, int64_t count)
+{
+    if (count > 1)
+        qsort(list, (size_t)count, sizeof *list, by_resource);
+    for (int64_t k = 1; k < count; k++)
+        if (list[k].resource == list[k - 1].resource)
+            return false;
+    return true;
 }
 
 /* Sorts the demands of the last op where they came in large numbers and any order. */
@@ -220,14 +212,14 @@ static sked_status sort_demands(sked_builder *b, sked_error *err)
 {
     const int64_t first = b->g.n_ops > 0 ? b->g.demand_ptr[b->g.n_ops - 1] : 0, n = b->n_demands - first;
     sked_status st = SKED_OK;
-    demand *list = NULL;
+    sked_i_demand *list = NULL;
     if (!b->demands_mixed)
         return SKED_OK;
     if ((list = sked_i_alloc(n, sizeof *list)) == NULL)
         return NO_MEMORY(b);
     for (int64_t k = 0; k < n; k++)
-        list[k] = (demand){b->g.demand_resource[first + k], b->g.demand_amount[first + k]};
-    qsort(list, (size_t)n, sizeof *list, by_resource);
+        list[k] = (sked_i_demand){b->g.demand_resource[first + k], b->g.demand_amount[first + k]};
+    (void)sked_i_demands_sort(list, n);
     for (int64_t k = 0; k < n; k++) {
         if (k > 0 && list[k].resource == list[k - 1].resource)
             st = two_demands(b, b->g.n_ops - 1, list[k].resource, err);
@@ -244,24 +236,18 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
 {
     REFUSE_FAILED(b);
     const int32_t op = b->g.n_ops;
-    const sked_status sorted = sort_demands(b, err);
-    if (sorted != SKED_OK)
-        return sorted;
+    int32_t type_id = -1;
+    bool fresh;
+    sked_status st = SKED_OK;
+    SKED_TRY(sort_demands(b, err));
     if (op == INT32_MAX - 1)
         return BUILDER_FAIL(b, SKED_ERR_UNSUPPORTED, "more than %d ops", INT32_MAX - 1);
     if (!grow_ops(b, (int64_t)op + 1))
         return NO_MEMORY(b);
-    sked_status st = check_text(b, "op name", name, err);
-    if (st == SKED_OK)
-        st = check_text(b, "op type", type, err);
-    if (st == SKED_OK)
-        st = name_op(b, name, err);
-    if (st == SKED_OK)
-        st = check_amount(b, op, "duration", duration, err);
-    if (st != SKED_OK)
-        return st;
-    int32_t type_id = -1;
-    bool fresh;
+    SKED_TRY(check_text(b, "op name", name, err));
+    SKED_TRY(check_text(b, "op type", type, err));
+    SKED_TRY(name_op(b, name, err));
+    SKED_TRY(check_amount(b, op, "duration", duration, err));
     if (type != NULL && (type_id = sked_i_names_add(&b->g.type_names, type, strlen(type), &fresh)) < 0)
         return NO_MEMORY(b);
     put_presets(b, sked_i_op_table, sked_i_op_attributes, op);
@@ -275,7 +261,8 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
     b->g.n_ops++;
     if (id)
         *id = op;
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 /* A column that is there only where it is used begins: all have the preset so far. */
@@ -295,7 +282,7 @@ static sked_status misfit(sked_builder *b, const sked_i_attribute *a, int64_t i,
     char label[80];
     if (!a->info.of_edges)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op '%s': %s must be %s, not %g",
-                            op_label(b, (int32_t)i, label, sizeof label), a->info.name, rule, x);
+                            sked_i_op_label(&b->g, (int32_t)i, label, sizeof label), a->info.name, rule, x);
     return BUILDER_FAIL(b, SKED_ERR_FORMAT, "edge %d -> %d: %s must be %s, not %g", (int)b->g.edge_from[i],
                         (int)b->g.edge_to[i], a->info.name, rule, x);
 }
@@ -361,9 +348,7 @@ sked_status sked_builder_add_duration(sked_builder *b, int32_t op, const char *d
     if (op < 0 || op != b->g.n_ops - 1)
         return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "durations by device belong to the last op added");
     sked_status st = check_text(b, "device name", device, err);
-    if (st == SKED_OK && !isinf(duration))
-        st = check_amount(b, op, "a duration by device", duration, err);
-    if (st == SKED_OK && duration < 0)
+    if (st == SKED_OK && (!isinf(duration) || duration < 0))
         st = check_amount(b, op, "a duration by device", duration, err);
     if (st != SKED_OK)
         return st;
@@ -460,18 +445,12 @@ sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops, int64_t edges, 
 
 int32_t sked_builder_find_op(sked_builder *b, const char *name)
 {
-    if (b->any_named)
-        return sked_i_names_find(&b->g.op_names, name, strlen(name));
-    int64_t index;
-    const bool canonical = strcmp(name, "0") == 0 || (name[0] >= '1' && name[0] <= '9');
-    if (canonical && sked_i_parse_int(name, strlen(name), 0, (int64_t)b->g.n_ops - 1, &index))
-        return (int32_t)index;
-    return -1;
+    return sked_graph_find_op(&b->g, name);
 }
 
 int32_t sked_builder_find_resource(sked_builder *b, const char *name)
 {
-    return sked_i_names_find(&b->g.resource_names, name, strlen(name));
+    return sked_graph_find_resource(&b->g, name);
 }
 
 int32_t sked_builder_op_count(const sked_builder *b)

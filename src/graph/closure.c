@@ -1,5 +1,4 @@
 /* Transitive closure as bit rows, and the relations between ops that follow from it. */
-#include "base/memory.h"
 #include "graph/sweep.h"
 
 #include <string.h>

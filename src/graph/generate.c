@@ -349,7 +349,7 @@ static sked_status generate_once(const sked_i_family *f, const sked_generate_opt
     sked_status st = SKED_OK;
     char text[80];
     columns c = {0};
-    sked_i_draft plan = {.nodes = opt->nodes, .value = value, .given = given};
+    sked_i_draft plan = {.nodes = opt->nodes, .n = opt->nodes, .value = value, .given = given};
     SKED_TRY(open_columns(f, opt, &c, err));
     sked_i_rng_seed(&plan.rng, opt->seed, STREAM_EDGES);
     if (opt->nodes > 0)

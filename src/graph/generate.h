@@ -34,7 +34,7 @@ typedef struct sked_i_draft {
     sked_i_rng rng;
 
     /* filled by the family */
-    int32_t n;                      /* ops */
+    int32_t n;                      /* ops; `nodes` at first */
     const sked_i_draft_kind *kinds; /* NULL: untyped ops */
     uint8_t *kind;                  /* [n] or NULL: all of kinds[0] */
     sked_i_draft_pool pool[4];

@@ -77,6 +77,14 @@ static inline const char *sked_i_names_at(const sked_i_names *t, int32_t i)
 /* Name of an op for messages: its name or index, quoted safely, in buf. */
 const char *sked_i_op_label(const sked_graph *g, int32_t op, char *buf, size_t size);
 
+/* A demand of an op that cannot be added yet. */
+typedef struct sked_i_demand {
+    int32_t resource;
+    double amount;
+} sked_i_demand;
+/* Sorts by resource, the order in which the builder takes demands fast. false: a resource comes twice. */
+bool sked_i_demands_sort(sked_i_demand *list, int64_t count);
+
 /* Room for this many ops and edges in all, so that adding them wastes and copies nothing. */
 SKED_MUST_CHECK sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops, int64_t edges,
                                                    sked_error *err);

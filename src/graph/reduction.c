@@ -5,8 +5,6 @@
  * successor already reached through an earlier one is redundant and adds nothing, so the work is that of the
  * reduced graph. Blocks run in ascending order; an edge into an earlier block is already decided.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "graph/sweep.h"
 
 #include <string.h>

@@ -2,8 +2,6 @@
  * Width of a graph by Dilworth's theorem: n minus a largest matching between ops and the ops they reach.
  * Hopcroft and Karp's phases, with layers as bit sets so that a whole word of edges is looked at in one step.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "graph/relations.h"
 
 #include <string.h>

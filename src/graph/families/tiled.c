@@ -2,7 +2,6 @@
  * Tiled matrix factorisations. A task waits for the last writer of each tile it reads and of the tile it
  * changes. Durations are in b^3 / 3 operations for tiles of b x b, memory and bytes in tiles.
  */
-#include "base/memory.h"
 #include "graph/families/family.h"
 
 typedef struct tiles {
@@ -40,7 +39,7 @@ static sked_status open_tiles(sked_i_draft *p, int64_t (*tasks)(int64_t), const 
     p->n = (int32_t)tasks(t->size);
     p->kinds = kinds;
     SKED_OWN0(&p->arena, p->kind, p->n);
-    SKED_NEW(t->writer, (int64_t)t->size * t->size);
+    SKED_OWN(&p->arena, t->writer, (int64_t)t->size * t->size);
     for (int64_t i = 0; i < (int64_t)t->size * t->size; i++)
         t->writer[i] = -1;
     SKED_TRY(sked_i_draft_reserve(p, 3.0 * p->n, "nodes", err));
@@ -75,7 +74,6 @@ static sked_status lay_out_cholesky(sked_i_draft *p, sked_error *err)
         }
     }
 cleanup:
-    free(t.writer);
     return st;
 }
 
@@ -112,7 +110,6 @@ static sked_status lay_out_lu(sked_i_draft *p, sked_error *err)
                 add_task(&t, LU_GEMM, tile(&t, i, k), tile(&t, k, j), tile(&t, i, j));
     }
 cleanup:
-    free(t.writer);
     return st;
 }
 
