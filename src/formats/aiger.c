@@ -3,8 +3,6 @@
  * and-gates, named after the symbol table or else after their literals; edges run from the op that defines a
  * variable to those that use it, inverted or not. docs/formats/aiger.md
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/scan.h"
 
 #include <stdarg.h>
@@ -327,27 +325,16 @@ cleanup:
 
 /* ------------------------------------------------------------------ symbols */
 
-/* The place in r->header of a kind of symbol; -1: there is none. */
+/* The place in r->header of a kind of symbol; HEADER_FIELDS: there is none. */
 static int kind_of_symbol(char letter)
 {
-    switch (letter) {
-    case 'i':
-        return INPUTS;
-    case 'l':
-        return LATCHES;
-    case 'o':
-        return OUTPUTS;
-    case 'b':
-        return BADS;
-    case 'c':
-        return CONSTRAINTS;
-    case 'j':
-        return JUSTICES;
-    case 'f':
-        return FAIRNESSES;
-    default:
-        return -1;
-    }
+    static const char letters[HEADER_FIELDS] = {
+        [INPUTS] = 'i',      [LATCHES] = 'l',  [OUTPUTS] = 'o',   [BADS] = 'b',
+        [CONSTRAINTS] = 'c', [JUSTICES] = 'j', [FAIRNESSES] = 'f'};
+    int kind = INPUTS;
+    while (kind < HEADER_FIELDS && (letters[kind] != letter || letter == 0))
+        kind++;
+    return kind;
 }
 
 static bool is_digit(char c)
@@ -364,7 +351,7 @@ static sked_status read_symbol(reader *r, const char *line, const char *end)
     int64_t place = 0;
     for (; s < end && is_digit(*s) && place <= most_variables; s++)
         place = 10 * place + (*s - '0');
-    if (kind < 0 || s == line + 1 || s + 1 >= end || *s != ' ')
+    if (kind == HEADER_FIELDS || s == line + 1 || s + 1 >= end || *s != ' ')
         return refuse(r, line, SKED_ERR_FORMAT, "'%s' is neither a symbol (i0 name) nor the comment (c)",
                       sked_i_quote(line, (size_t)(end - line), quoted, sizeof quoted));
     if (place >= r->header[kind])

@@ -2,7 +2,6 @@
  * BLIF netlists. Ops are the primary inputs and whatever drives a signal (.names, .gate, .latch), named
  * after that signal; edges run from the driver of a signal to its users. docs/formats/blif.md
  */
-#include "base/memory.h"
 #include "formats/scan.h"
 
 #include <string.h>
@@ -19,6 +18,7 @@ typedef struct use {
 } use;
 
 typedef struct reader {
+    sked_i_arena arena;
     const sked_i_source *source;
     sked_error *err;
     const char *at, *end;
@@ -70,7 +70,7 @@ static sked_status need_word(reader *r, const char *what, sked_i_word *w)
 static sked_status find_signal(reader *r, sked_i_word w, int32_t *out)
 {
     bool fresh;
-    if (!SKED_GROW(r->signal, r->signal_cap, (int64_t)r->names.count + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->signal, r->signal_cap, (int64_t)r->names.count + 1))
         return sked_i_no_memory(r->err);
     *out = sked_i_names_add(&r->names, w.text, w.size, &fresh);
     if (*out < 0)
@@ -107,7 +107,7 @@ static sked_status use_signal(reader *r, sked_i_word w, int32_t op, int32_t dist
     if (st != SKED_OK || (op >= 0 && r->signal[s].user == op))
         return st;
     r->signal[s].user = op;
-    if (!SKED_GROW(r->use, r->use_cap, r->uses + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->use, r->use_cap, r->uses + 1))
         return sked_i_no_memory(r->err);
     r->use[r->uses++] = (use){s, op, distance, w.text};
     return SKED_OK;
@@ -390,8 +390,7 @@ static sked_status read_blif(const sked_i_source *source, sked_graph **out, sked
 cleanup:
     sked_builder_destroy(r.builder);
     sked_i_names_free(&r.names);
-    free(r.signal);
-    free(r.use);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 

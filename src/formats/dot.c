@@ -7,8 +7,6 @@
  */
 #include "formats/dot.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/durations.h"
 
 #include <string.h>

@@ -2,8 +2,6 @@
  * GML: nested lists of `key value`. A file that uses `parameter` is read by the rules of the rw workloads
  * (lag 0, weight and bytes from it); every other one by our own keys. docs/formats/gml.md
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/durations.h"
 #include "formats/scan.h"
 

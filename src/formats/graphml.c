@@ -4,7 +4,6 @@
  * One pass over the XML. Edges may name nodes that come later, so ids become numbers on first sight and are
  * matched with ops at the end.
  */
-#include "base/memory.h"
 #include "formats/durations.h"
 #include "formats/resource_model.h"
 #include "formats/xml.h"
@@ -69,6 +68,7 @@ typedef struct pending_edge {
 } pending_edge;
 
 typedef struct reader {
+    sked_i_arena arena; /* has all arrays */
     sked_i_xml *x;
     sked_builder *b;
     sked_error cause;
@@ -114,7 +114,7 @@ static int32_t number_id(reader *r, const sked_i_buffer *id)
 {
     bool fresh = false;
     const int32_t i = sked_i_names_add(&r->ids, id->data, (size_t)id->size, &fresh);
-    if (i < 0 || !SKED_GROW(r->op_of_id, r->id_cap, r->ids.count)) {
+    if (i < 0 || !SKED_OWN_GROW(&r->arena, r->op_of_id, r->id_cap, r->ids.count)) {
         no_memory(r);
         return -1;
     }
@@ -127,7 +127,7 @@ static int32_t number_resource(reader *r, const char *name)
 {
     bool fresh = false;
     const int32_t i = sked_i_names_add(&r->resources, name, strlen(name), &fresh);
-    if (i < 0 || !SKED_GROW(r->capacity, r->capacity_cap, r->resources.count)) {
+    if (i < 0 || !SKED_OWN_GROW(&r->arena, r->capacity, r->capacity_cap, r->resources.count)) {
         no_memory(r);
         return -1;
     }
@@ -175,7 +175,7 @@ static void start_key(reader *r)
     key k = resolve(r, named ? r->name.data : r->id.data, where);
     k.exact = sked_i_xml_attribute(r->x, "attr.type", &r->value) && strcmp(r->value.data, "string") == 0;
     const int32_t i = sked_i_names_add(&r->key_ids, r->id.data, (size_t)r->id.size, &fresh);
-    if (i < 0 || !SKED_GROW(r->keys, r->key_cap, r->key_ids.count)) {
+    if (i < 0 || !SKED_OWN_GROW(&r->arena, r->keys, r->key_cap, r->key_ids.count)) {
         no_memory(r);
         return;
     }
@@ -302,7 +302,7 @@ static void take_demand(reader *r, const key *k)
     double amount;
     if (!read_number(r, "a demand", &amount))
         return;
-    if (SKED_GROW(r->demands, r->demand_cap, r->n_demands + 1))
+    if (SKED_OWN_GROW(&r->arena, r->demands, r->demand_cap, r->n_demands + 1))
         r->demands[r->n_demands++] = (sked_i_demand){k->resource, amount};
     else
         no_memory(r);
@@ -480,7 +480,7 @@ static void end_node(reader *r)
         return;
     }
     r->op_of_id[i] = op;
-    if (!SKED_GROW(r->latency, r->latency_cap, (int64_t)op + 1)) {
+    if (!SKED_OWN_GROW(&r->arena, r->latency, r->latency_cap, (int64_t)op + 1)) {
         no_memory(r);
         return;
     }
@@ -508,7 +508,7 @@ static void end_edge(reader *r)
                             sked_i_edge_table[k].info.name, e.value[k]);
             return;
         }
-    if (SKED_GROW(r->edges, r->edge_cap, r->n_edges + 1))
+    if (SKED_OWN_GROW(&r->arena, r->edges, r->edge_cap, r->n_edges + 1))
         r->edges[r->n_edges++] = e;
     else
         no_memory(r);
@@ -596,9 +596,7 @@ static void release(reader *r)
     sked_i_names *const tables[] = {&r->key_ids, &r->ids, &r->resources};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         sked_i_names_free(tables[i]);
-    void *const arrays[] = {r->keys, r->op_of_id, r->latency, r->capacity, r->edges, r->demands};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
+    sked_i_arena_free(&r->arena);
     for (int i = 0; i < N_PLAIN - N_NUMBERS; i++)
         sked_i_buffer_free(&r->text[i]);
     sked_i_buffer *const buffers[] = {&r->preset_type, &r->id, &r->value, &r->name};

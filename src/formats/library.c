@@ -1,7 +1,5 @@
 /* Op libraries (durations and units by op type) and profiles (durations by op name): docs/formats/library.md.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/json.h"
 #include "formats/trace_profile.h"
 

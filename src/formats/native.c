@@ -1,5 +1,4 @@
 /* sked's own graph format, sked-graph-1: docs/formats/native.md and docs/sked-graph-1.schema.json. */
-#include "base/memory.h"
 #include "formats/durations.h"
 
 #include <stdio.h>
@@ -8,6 +7,7 @@
 static const char format_id[] = "sked-graph-1";
 
 typedef struct reader {
+    sked_i_arena arena;
     sked_i_json j;
     sked_builder *b;
     sked_i_buffer name, type, key;
@@ -69,7 +69,7 @@ static void read_demand(reader *r)
     while (sked_i_json_key(j)) {
         if (!sked_i_json_key_text(j, &r->key))
             return;
-        if (!SKED_GROW(r->demand, r->demand_cap, r->n_demands + 1)) {
+        if (!SKED_OWN_GROW(&r->arena, r->demand, r->demand_cap, r->n_demands + 1)) {
             sked_i_json_no_memory(j);
             return;
         }
@@ -268,7 +268,7 @@ cleanup:
     sked_i_buffer_free(&r.name);
     sked_i_buffer_free(&r.type);
     sked_i_buffer_free(&r.key);
-    free(r.demand);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 

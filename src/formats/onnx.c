@@ -4,8 +4,6 @@
  * protobuf-c unpacks without a limit on nesting, copies whole arrays each time a single field is repeated,
  * and spends a hundred bytes on an empty message, so the bytes are walked once before it sees them.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/format.h"
 #include "formats/onnx_devices.h"
 #include "formats/onnx_shapes.h"

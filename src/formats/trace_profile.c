@@ -5,9 +5,6 @@
  */
 #include "formats/trace_profile.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,6 @@
  * The file is walked several times in memory: who the tasks are, then how they hang together (they name
  * each other in any order), then what their execution cost.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/wfformat_machine.h"
 
 #include <string.h>
