@@ -540,7 +540,7 @@ static int edit_distance(const char *a, const char *b)
     return row[m];
 }
 
-const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size)
+const char *sked_suggest(const char *word, const char *const *names, int count, char *buf, size_t size)
 {
     int best = 1000, which = -1;
     for (int i = 0; i < count; i++) {
@@ -555,11 +555,6 @@ const char *sked_i_suggest(const char *word, const char *const *names, int count
     if (which >= 0 && best <= 1 + length / 3)
         snprintf(buf, size, " (did you mean '%s'?)", names[which]);
     return buf;
-}
-
-const char *sked_suggest(const char *word, const char *const *names, int count, char *buf, size_t size)
-{
-    return sked_i_suggest(word, names, count, buf, size);
 }
 
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size)

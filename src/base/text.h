@@ -43,7 +43,7 @@ int sked_i_utf8_length(const char *s, size_t size);
 bool sked_i_utf8_valid(const char *text);
 
 /* " (did you mean 'x'?)" or "". */
-const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size);
+#define sked_i_suggest sked_suggest
 /* s for a message: escaped as by sked_escape, at most 60 bytes and "...". Returns buf. */
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size);
 /* Appends a code point as UTF-8; false (and nothing appended) for 0, surrogates and what is past U+10FFFF. */

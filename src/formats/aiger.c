@@ -155,6 +155,17 @@ static sked_status read_literal(reader *r, const char *what, int32_t *out)
     return sked_i_scan_int(&r->scan, what, 0, 2 * variables(r) + 1, out, r->err);
 }
 
+/* A line with one literal. */
+static sked_status read_line(reader *r, const char *what, int32_t *out)
+{
+    sked_status st;
+    SKED_TRY(next_line(r, what));
+    SKED_TRY(read_literal(r, what, out));
+    st = sked_i_scan_line_end(&r->scan, what, r->err);
+cleanup:
+    return st;
+}
+
 /* Variable of a literal that names it: even, and by nobody else. */
 static sked_status define(reader *r, int32_t literal, int32_t op, const char *at)
 {
@@ -172,11 +183,8 @@ static sked_status read_inputs(reader *r)
     sked_status st = SKED_OK;
     for (int32_t k = 0; k < r->header[INPUTS]; k++) {
         int32_t literal = 2 * (k + 1);
-        if (!r->binary) {
-            SKED_TRY(next_line(r, "an input"));
-            SKED_TRY(read_literal(r, "an input", &literal));
-            SKED_TRY(sked_i_scan_line_end(&r->scan, "an input", r->err));
-        }
+        if (!r->binary)
+            SKED_TRY(read_line(r, "an input", &literal));
         SKED_TRY(define(r, literal, k, r->scan.at));
         r->input[k] = literal / 2;
     }
@@ -225,10 +233,8 @@ static sked_status read_observed(reader *r, int64_t count, const char *what)
     sked_status st = SKED_OK;
     for (int64_t k = 0; k < count; k++) {
         observed x;
-        SKED_TRY(next_line(r, what));
+        SKED_TRY(read_line(r, what, &x.literal));
         x.at = r->scan.at;
-        SKED_TRY(read_literal(r, what, &x.literal));
-        SKED_TRY(sked_i_scan_line_end(&r->scan, what, r->err));
         if (!SKED_OWN_GROW(&r->arena, r->observed, r->observed_cap, r->n_observed + 1))
             return sked_i_no_memory(r->err);
         r->observed[r->n_observed++] = x;

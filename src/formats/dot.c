@@ -596,10 +596,10 @@ static sked_status merge_parallel(parser *p)
 {
     sked_status st = SKED_OK;
     sked_error *err = p->err;
-    int64_t *first = NULL, *next = NULL, *seen = NULL; /* chains of edges by `from`; last edge to a node */
-    SKED_NEW(first, p->nodes);
-    SKED_NEW(seen, p->nodes);
-    SKED_NEW(next, p->edges);
+    int64_t *first, *next, *seen; /* chains of edges by `from`; last edge to a node */
+    SKED_OWN(&p->arena, first, p->nodes);
+    SKED_OWN(&p->arena, seen, p->nodes);
+    SKED_OWN(&p->arena, next, p->edges);
     for (int64_t i = 0; i < p->nodes; i++)
         first[i] = seen[i] = -1;
     for (int64_t e = p->edges - 1; e >= 0; e--) {
@@ -615,9 +615,6 @@ static sked_status merge_parallel(parser *p)
                 seen[p->edge[e].to] = e;
         }
 cleanup:
-    free(first);
-    free(next);
-    free(seen);
     return st;
 }
 

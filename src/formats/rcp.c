@@ -22,8 +22,6 @@ static sked_status read_rcp(const sked_i_source *source, sked_graph **out, sked_
     sked_status st;
     sked_i_tasks t;
     sked_i_scan s = sked_i_scan_source(source);
-    sked_i_word w;
-    char quoted[80];
     int32_t n, pools;
     SKED_TRY(sked_i_tasks_init(&t, source, "a Patterson .rcp file", err));
     SKED_TRY(sked_i_scan_int(&s, "the number of tasks", 0, INT32_MAX - 2, &n, err));
@@ -31,9 +29,7 @@ static sked_status read_rcp(const sked_i_source *source, sked_graph **out, sked_
     SKED_TRY(sked_i_tasks_read_pools(&t, &s, pools, err));
     for (int32_t i = 0; i < n; i++)
         SKED_TRY(read_task(&t, &s, err));
-    if (sked_i_scan_word(&s, &w))
-        SKED_TRY(sked_i_source_fail(source, w.text, err, "'%s' follows the last of %d tasks",
-                                    sked_i_word_quote(w, quoted, sizeof quoted), (int)n));
+    SKED_TRY(sked_i_scan_end(&s, n, "tasks", err));
     SKED_TRY(sked_i_tasks_finish(&t, out, err));
 cleanup:
     sked_i_tasks_free(&t);
@@ -72,8 +68,8 @@ static sked_status write_capacities(const sked_graph *g, sked_i_buffer *out, ske
     for (int64_t k = 0; k < g->demand_ptr[g->n_ops]; k++)
         total[g->demand_resource[k]] += g->demand_amount[k];
     for (int32_t r = 0; r < g->n_resources; r++) {
-        sked_i_buffer_text(out, r ? " " : "");
-        sked_i_buffer_number(out, isfinite(g->capacity[r]) ? g->capacity[r] : fmin(total[r], 0x1p1023));
+        sked_i_buffer_number_after(out, r ? " " : "",
+                                   isfinite(g->capacity[r]) ? g->capacity[r] : fmin(total[r], 0x1p1023));
     }
     sked_i_buffer_char(out, '\n');
 cleanup:
@@ -104,16 +100,12 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
     sked_i_buffer_number(out, g->duration[i]);
     for (int32_t r = 0; r < g->n_resources; r++) {
         const bool uses = k < g->demand_ptr[i + 1] && g->demand_resource[k] == r;
-        sked_i_buffer_char(out, ' ');
-        sked_i_buffer_number(out, uses ? g->demand_amount[k] : 0);
+        sked_i_buffer_number_after(out, " ", uses ? g->demand_amount[k] : 0);
         k += uses;
     }
-    sked_i_buffer_char(out, ' ');
-    sked_i_buffer_int(out, n ? n : 1);
-    for (int64_t e = begin; e < begin + n; e++) {
-        sked_i_buffer_char(out, ' ');
-        sked_i_buffer_int(out, (int64_t)g->edge_to[e] + 2);
-    }
+    sked_i_buffer_number_after(out, " ", n ? (double)n : 1);
+    for (int64_t e = begin; e < begin + n; e++)
+        sked_i_buffer_number_after(out, " ", g->edge_to[e] + 2.0);
     if (n == 0)
         sked_i_buffer_format(out, " %lld", (long long)g->n_ops + 2);
     sked_i_buffer_char(out, '\n');

@@ -78,6 +78,16 @@ sked_status sked_i_scan_line_end(sked_i_scan *s, const char *after, sked_error *
                               sked_i_word_quote(w, quoted, sizeof quoted), after);
 }
 
+sked_status sked_i_scan_end(sked_i_scan *s, int32_t count, const char *what, sked_error *err)
+{
+    sked_i_word w;
+    char quoted[80];
+    if (!sked_i_scan_word(s, &w))
+        return SKED_OK;
+    return sked_i_source_fail(s->source, w.text, err, "'%s' follows the last of %d %s",
+                              sked_i_word_quote(w, quoted, sizeof quoted), (int)count, what);
+}
+
 static sked_status missing(const sked_i_scan *s, const char *what, sked_error *err)
 {
     return sked_i_source_fail(s->source, s->at, err, "the %s ends where %s is expected",
@@ -96,7 +106,7 @@ sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked
     return SKED_OK;
 }
 
-sked_status sked_i_word_real(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+static sked_status word_real(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
                              double *out, sked_error *err)
 {
     char quoted[80];
@@ -106,7 +116,7 @@ sked_status sked_i_word_real(const sked_i_source *source, const char *at, sked_i
     return SKED_OK;
 }
 
-sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+static sked_status word_int(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
                             int32_t lo, int32_t hi, int32_t *out, sked_error *err)
 {
     char quoted[80];
@@ -132,10 +142,10 @@ sked_status sked_i_word_attribute(const sked_i_source *source, const char *at, s
     if (given != NULL)
         *given |= (uint32_t)1 << k;
     if (table[k].info.kind == SKED_ATTRIBUTE_REAL)
-        return sked_i_word_real(source, at, w, what, &value[k], err);
+        return word_real(source, at, w, what, &value[k], err);
     if (table[k].info.kind != SKED_ATTRIBUTE_COUNT)
         return sked_i_word_amount(source, at, w, what, &value[k], err);
-    st = sked_i_word_int(source, at, w, what, 0, INT32_MAX, &whole, err);
+    st = word_int(source, at, w, what, 0, INT32_MAX, &whole, err);
     if (st == SKED_OK)
         value[k] = whole;
     return st;
@@ -155,7 +165,7 @@ sked_status sked_i_scan_int(sked_i_scan *s, const char *what, int32_t lo, int32_
     sked_i_word w;
     if (!sked_i_scan_word(s, &w))
         return missing(s, what, err);
-    return sked_i_word_int(s->source, w.text, w, what, lo, hi, out, err);
+    return word_int(s->source, w.text, w, what, lo, hi, out, err);
 }
 
 bool sked_i_word_is(sked_i_word w, const char *text)

@@ -32,6 +32,8 @@ bool sked_i_scan_word(sked_i_scan *s, sked_i_word *w);
 const char *sked_i_line_end(const char *at, const char *end);
 /* Moves to the start of the next line; false at the end of the text. */
 bool sked_i_scan_next_line(sked_i_scan *s);
+/* No word follows "the last of <count> <what>". */
+SKED_MUST_CHECK sked_status sked_i_scan_end(sked_i_scan *s, int32_t count, const char *what, sked_error *err);
 /* The rest of the line holds no word. */
 SKED_MUST_CHECK sked_status sked_i_scan_line_end(sked_i_scan *s, const char *after, sked_error *err);
 /* The next word is a finite number, 0 or more. `what` names it in messages. */
@@ -48,12 +50,6 @@ const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size); /* for mes
 /* w is a finite number, 0 or more; `what` names it, `at` is where the message points. */
 SKED_MUST_CHECK sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked_i_word w,
                                                const char *what, double *out, sked_error *err);
-/* The same for a finite number of either sign, and for an integer in lo..hi. */
-SKED_MUST_CHECK sked_status sked_i_word_real(const sked_i_source *source, const char *at, sked_i_word w,
-                                             const char *what, double *out, sked_error *err);
-SKED_MUST_CHECK sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_word w,
-                                            const char *what, int32_t lo, int32_t hi, int32_t *out,
-                                            sked_error *err);
 
 /*
  * Where `key` is an attribute of ops or edges: w is its value, which goes to value[its number], and its bit

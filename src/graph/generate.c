@@ -429,7 +429,7 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
         return generate_once(f, opt, value, given, opt->seed, out, err);
     SKED_TRY(sked_i_like_find(opt->like, family, &like, err));
     sked_i_like_apply(like, f->info.options, f->info.n_options, opt->nodes, value, given);
-    SKED_TRY(generate_parallel(f, opt, value, given, sked_i_like_parallelism(like), out, err));
+    SKED_TRY(generate_parallel(f, opt, value, given, like->parallelism, out, err));
 cleanup:
     return st;
 }

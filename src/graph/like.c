@@ -5,21 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_VALUES = 2, SCALED_OPS = 50 };
-
-/* A parameter; scaled: its value is for 50 ops and falls with their number, so that degrees stay. */
-typedef struct parameter {
-    const char *option;
-    double value;
-    bool scaled;
-} parameter;
-
-struct sked_i_like {
-    const char *name, *family;
-    parameter value[MOST_VALUES]; /* option NULL: none */
-    double parallelism;
-};
-
 /*
  * paper: table 2 of "Robust Scheduling with GFlowNets" (ICLR 2023), which prints no parameters but says that
  * its graphs allow a speedup of 3 at least, and what list scheduling reaches. layered is published; the
@@ -60,18 +45,13 @@ sked_status sked_i_like_find(const char *name, const char *family, const sked_i_
 void sked_i_like_apply(const sked_i_like *l, const sked_option *options, int n_options, int32_t nodes,
                        double *value, bool *given)
 {
-    for (int k = 0; k < MOST_VALUES && l->value[k].option != NULL; k++)
+    for (int k = 0; k < 2 && l->value[k].option != NULL; k++)
         for (int i = 0; i < n_options; i++) {
-            const parameter *p = &l->value[k];
+            const sked_i_like_value *p = &l->value[k];
             if (given[i] || strcmp(options[i].name, p->option) != 0)
                 continue;
-            const double scale = p->scaled && nodes > 0 ? (double)SCALED_OPS / nodes : 1;
+            const double scale = p->scaled && nodes > 0 ? 50.0 / nodes : 1;
             value[i] = fmin(options[i].max, p->value * scale);
             given[i] = true;
         }
-}
-
-double sked_i_like_parallelism(const sked_i_like *l)
-{
-    return l->parallelism;
 }
