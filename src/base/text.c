@@ -564,6 +564,18 @@ const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size)
     return buf;
 }
 
+sked_i_quoted sked_i_quoted_bytes(const char *s, size_t size)
+{
+    sked_i_quoted q;
+    escape_into(s, size, q.text, sizeof q.text - 1);
+    return q;
+}
+
+sked_i_quoted sked_i_quoted_text(const char *s)
+{
+    return sked_i_quoted_bytes(s, strlen(s));
+}
+
 bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code)
 {
     if (code == 0 || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)

@@ -46,6 +46,13 @@ bool sked_i_utf8_valid(const char *text);
 #define sked_i_suggest sked_suggest
 /* s for a message: escaped as by sked_escape, at most 60 bytes and "...". Returns buf. */
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size);
+/* The same without a buffer, for an argument: sked_i_quoted_text(s).text is there to the end of the
+ * statement. */
+typedef struct sked_i_quoted {
+    char text[64];
+} sked_i_quoted;
+sked_i_quoted sked_i_quoted_bytes(const char *s, size_t size);
+sked_i_quoted sked_i_quoted_text(const char *s);
 /* Appends a code point as UTF-8; false (and nothing appended) for 0, surrogates and what is past U+10FFFF. */
 bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code);
 /* 0 .. 15, or -1. */

@@ -353,13 +353,12 @@ static sked_status read_symbol(reader *r, const char *line, const char *end)
 {
     const int kind = kind_of_symbol(*line);
     const char *s = line + 1;
-    char quoted[80];
     int64_t place = 0;
     for (; s < end && is_digit(*s) && place <= most_variables; s++)
         place = 10 * place + (*s - '0');
     if (kind == HEADER_FIELDS || s == line + 1 || s + 1 >= end || *s != ' ')
         return refuse(r, line, SKED_ERR_FORMAT, "'%s' is neither a symbol (i0 name) nor the comment (c)",
-                      sked_i_quote(line, (size_t)(end - line), quoted, sizeof quoted));
+                      sked_i_quoted_bytes(line, (size_t)(end - line)).text);
     if (place >= r->header[kind])
         return refuse(r, line, SKED_ERR_FORMAT, "a symbol for number %lld of %d", (long long)place,
                       (int)r->header[kind]);
@@ -371,7 +370,7 @@ static sked_status read_symbol(reader *r, const char *line, const char *end)
     sked_i_word *symbol = &r->symbol[place + (kind == LATCHES ? r->header[INPUTS] : 0)];
     if (symbol->size > 0)
         return refuse(r, line, SKED_ERR_FORMAT, "a second symbol '%s' for the same place",
-                      sked_i_word_quote(name, quoted, sizeof quoted));
+                      sked_i_word_quoted(name).text);
     *symbol = name;
     return SKED_OK;
 }

@@ -86,11 +86,10 @@ static sked_status drive(reader *r, sked_i_word w, const char *type)
     sked_status st;
     sked_error *err = r->err;
     int32_t s = -1, op;
-    char quoted[80];
     SKED_TRY(find_signal(r, w, &s));
     if (r->signal[s].driver >= 0)
         return sked_i_source_fail(r->source, w.text, err, "signal '%s' is driven twice",
-                                  sked_i_word_quote(w, quoted, sizeof quoted));
+                                  sked_i_word_quoted(w).text);
     SKED_BUILD(r->source, w.text,
                sked_builder_add_op(r->builder, sked_i_names_at(&r->names, s), type, 1, &op, &cause));
     SKED_BUILD(r->source, w.text, sked_builder_set_memory(r->builder, op, 1, &cause));
@@ -179,11 +178,10 @@ cleanup:
 /* "formal=actual" leaves the actual. */
 static sked_status take_actual(reader *r, sked_i_word *w)
 {
-    char quoted[80];
     const char *equals = memchr(w->text, '=', w->size);
     if (equals == NULL || equals + 1 == w->text + w->size)
         return sked_i_source_fail(r->source, w->text, r->err, "'%s' is not of the form pin=signal",
-                                  sked_i_word_quote(*w, quoted, sizeof quoted));
+                                  sked_i_word_quoted(*w).text);
     w->size -= (size_t)(equals + 1 - w->text);
     w->text = equals + 1;
     return SKED_OK;
@@ -308,11 +306,10 @@ static bool is_row(sked_i_word w)
 /* A row of the truth table after .names: what the gate computes does not matter here. */
 static sked_status skip_row(reader *r, sked_i_word w)
 {
-    char quoted[80];
     do
         if (!r->in_cover || !is_row(w))
             return sked_i_source_fail(r->source, w.text, r->err, "'%s' is neither a command nor a table row",
-                                      sked_i_word_quote(w, quoted, sizeof quoted));
+                                      sked_i_word_quoted(w).text);
     while (next_word(r, &w));
     return SKED_OK;
 }
@@ -320,7 +317,6 @@ static sked_status skip_row(reader *r, sked_i_word w)
 static sked_status read_line(reader *r)
 {
     sked_i_word w;
-    char quoted[80];
     if (!next_word(r, &w))
         return SKED_OK;
     if (w.text[0] != '.')
@@ -331,7 +327,7 @@ static sked_status read_line(reader *r)
         return c->read(r, w.text);
     return sked_i_source_refuse(r->source, w.text, SKED_ERR_UNSUPPORTED, r->err,
                                 "'%s' has no reading as a graph here; flatten the netlist to .names first",
-                                sked_i_word_quote(w, quoted, sizeof quoted));
+                                sked_i_word_quoted(w).text);
 }
 
 static sked_status read_lines(reader *r)
@@ -362,14 +358,13 @@ static sked_status build(reader *r, sked_graph **out)
 {
     sked_status st;
     sked_error *err = r->err;
-    char quoted[80];
     for (int64_t k = 0; k < r->uses; k++) {
         const use *u = &r->use[k];
         const sked_edge edge = {r->signal[u->signal].driver, u->op, NAN, 1, u->distance};
         const char *name = sked_i_names_at(&r->names, u->signal);
         if (edge.from < 0)
             return sked_i_source_fail(r->source, u->at, err, "signal '%s' is used but never driven",
-                                      sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+                                      sked_i_quoted_text(name).text);
         if (u->op >= 0)
             SKED_BUILD(r->source, u->at, sked_builder_add_edge(r->builder, &edge, &cause));
     }

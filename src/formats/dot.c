@@ -82,12 +82,11 @@ static bool expands_too_far(const parser *p, int64_t made)
 static sked_status fail_here(parser *p, const char *expected)
 {
     const sked_i_dot_lexer *l = &p->lexer;
-    char quoted[80];
     const size_t size = l->kind == SKED_I_DOT_END ? 0 : (size_t)(l->next - l->at);
     if (size == 0)
         return sked_i_source_fail(l->source, l->at, p->err, "the file ends where %s is expected", expected);
     return sked_i_source_fail(l->source, l->at, p->err, "'%s' where %s is expected",
-                              sked_i_quote(l->at, size, quoted, sizeof quoted), expected);
+                              sked_i_quoted_bytes(l->at, size).text, expected);
 }
 
 static sked_status advance(parser *p)
@@ -448,13 +447,12 @@ static const char *type_of(const parser *p, const node_values *v)
 static sked_status next_pair(parser *p, const char **list, const char *at, sked_i_buffer *name,
                              sked_i_word *amount)
 {
-    char quoted[80];
     const char *s = *list;
     const char *end = s + strcspn(s, ","), *equals = memchr(s, '=', (size_t)(end - s));
     *list = *end ? end + 1 : end;
     if (equals == NULL)
         return sked_i_source_fail(p->lexer.source, at, p->err, "'%s' is not of the form NAME=AMOUNT",
-                                  sked_i_quote(s, (size_t)(end - s), quoted, sizeof quoted));
+                                  sked_i_quoted_bytes(s, (size_t)(end - s)).text);
     amount->text = equals + 1 + strspn(equals + 1, " ");
     while (end > amount->text && end[-1] == ' ')
         end--;
@@ -503,7 +501,6 @@ static sked_status parse_demand(parser *p, sked_builder *b, const node_values *v
     sked_i_buffer name = {0};
     sked_i_word amount;
     double x;
-    char quoted[80];
     const char *list = atom_text(p, v->demand);
     use->first_unit = p->units;
     while (*list) {
@@ -513,7 +510,7 @@ static sked_status parse_demand(parser *p, sked_builder *b, const node_values *v
         if (r < 0 && p->resources >= 0)
             SKED_TRY(sked_i_source_fail(p->lexer.source, v->demand_at, err,
                                         "resource '%s' is not in the graph's list of resources",
-                                        sked_i_quote(name.data, (size_t)name.size, quoted, sizeof quoted)));
+                                        sked_i_quoted_bytes(name.data, (size_t)name.size).text));
         if (r < 0)
             SKED_BUILD(p->lexer.source, v->demand_at,
                        sked_builder_add_resource(b, name.data, INFINITY, &r, &cause));

@@ -125,20 +125,18 @@ static sked_status read_string(reader *r)
 static sked_status read_key(reader *r)
 {
     const char *start = r->at;
-    char quoted[80];
     while (r->at < r->end && is_key_char(*r->at))
         r->at++;
     r->key = (sked_i_word){start, (size_t)(r->at - start)};
     if (r->key.size > 0)
         return SKED_OK;
     return sked_i_source_fail(r->source, start, r->err, "'%s' where a key or ']' is expected",
-                              sked_i_quote(start, 1, quoted, sizeof quoted));
+                              sked_i_quoted_bytes(start, 1).text);
 }
 
 /* A number or bare word up to a blank or bracket. */
 static sked_status read_bare(reader *r)
 {
-    char quoted[80];
     const char *start = r->at;
     while (r->at < r->end && (unsigned char)*r->at > ' ' && strchr("[]\"#", *r->at) == NULL)
         r->at++;
@@ -147,7 +145,7 @@ static sked_status read_bare(reader *r)
     if (r->value.size > 0)
         return SKED_OK;
     return sked_i_source_fail(r->source, start, r->err, "key '%s' has no value",
-                              sked_i_word_quote(r->key, quoted, sizeof quoted));
+                              sked_i_word_quoted(r->key).text);
 }
 
 /* ------------------------------------------------------------------ values */
@@ -173,11 +171,10 @@ static sked_status take_atom(reader *r, int32_t *atom)
 
 static sked_status take_id(reader *r, int64_t *out)
 {
-    char quoted[80];
     if (sked_i_parse_int(r->value.text, r->value.size, INT64_MIN / 4, INT64_MAX / 4, out))
         return SKED_OK;
     return sked_i_source_fail(r->source, r->key.text, r->err, "a node id must be an integer, not '%s'",
-                              sked_i_word_quote(r->value, quoted, sizeof quoted));
+                              sked_i_word_quoted(r->value).text);
 }
 
 static sked_status take_parameter(reader *r, double *out)
@@ -351,7 +348,6 @@ static sked_status close_list(reader *r)
 
 static sked_status read_pair(reader *r)
 {
-    char quoted[80];
     sked_status st = read_key(r);
     if (st != SKED_OK)
         return st;
@@ -359,7 +355,7 @@ static sked_status read_pair(reader *r)
     if (r->at == r->end)
         return sked_i_source_fail(r->source, r->at, r->err,
                                   "the file ends where the value of '%s' is expected",
-                                  sked_i_word_quote(r->key, quoted, sizeof quoted));
+                                  sked_i_word_quoted(r->key).text);
     if (*r->at == '[')
         return open_list(r);
     st = *r->at == '"' ? read_string(r) : read_bare(r);
@@ -404,7 +400,6 @@ static sked_status build_op(reader *r, sked_builder *b, int32_t i, int64_t *next
     sked_error *err = r->err;
     node *n = &r->node[i];
     const char *name = n->label >= 0 ? atom_text(r, n->label) : sked_i_names_at(&r->ids, i);
-    char quoted[80];
     settle(&n->value[sked_i_op_weight], n->parameter, 1);
     SKED_BUILD(
         r->source, n->at,
@@ -418,7 +413,7 @@ static sked_status build_op(reader *r, sked_builder *b, int32_t i, int64_t *next
         const int32_t k = sked_builder_find_resource(b, pool);
         if (k < 0)
             SKED_TRY(sked_i_source_fail(r->source, d->at, err, "a demand on the unknown resource '%s'",
-                                        sked_i_quote(pool, strlen(pool), quoted, sizeof quoted)));
+                                        sked_i_quoted_text(pool).text));
         SKED_BUILD(r->source, d->at, sked_builder_add_demand(b, i, k, d->amount, &cause));
     }
 cleanup:

@@ -104,9 +104,9 @@ static void no_memory(reader *r)
     sked_i_xml_fail_as(r->x, SKED_ERR_MEMORY, "out of memory");
 }
 
-static const char *quote(const sked_i_buffer *b, char *buf, size_t size)
+static sked_i_quoted quote(const sked_i_buffer *b)
 {
-    return sked_i_quote(b->data ? b->data : "", (size_t)b->size, buf, size);
+    return sked_i_quoted_bytes(b->data ? b->data : "", (size_t)b->size);
 }
 
 /* Number of a node id; the first mention makes one. -1 after a failure. */
@@ -278,12 +278,11 @@ static void on_start(sked_i_xml *x, const char *element)
 
 static bool read_number(reader *r, const char *what, double *out)
 {
-    char quoted[80];
     sked_i_buffer *text = &r->x->text;
     sked_i_xml_trim(text);
     if (text->size > 0 && sked_i_parse_double(text->data, (size_t)text->size, out))
         return true;
-    sked_i_xml_fail(r->x, "%s must be a finite number, not '%s'", what, quote(text, quoted, sizeof quoted));
+    sked_i_xml_fail(r->x, "%s must be a finite number, not '%s'", what, quote(text).text);
     return false;
 }
 
@@ -432,17 +431,16 @@ static bool add_plain_op(reader *r, int32_t op)
 /* With a model: occupied for the blocking time, result after the latency. */
 static bool add_model_op(reader *r, int32_t op)
 {
-    char id[80], name[80];
     const sked_i_buffer *uses = &r->text[NODE_USES - N_NUMBERS];
-    quote(&r->id, id, sizeof id);
     if (!has(r, NODE_USES)) {
-        sked_i_xml_fail(r->x, "node '%s' has no uses_resource, but there is a resource model", id);
+        sked_i_xml_fail(r->x, "node '%s' has no uses_resource, but there is a resource model",
+                        quote(&r->id).text);
         return false;
     }
     const int32_t i = sked_i_names_find(&r->model.names, uses->data, (size_t)uses->size);
     if (i < 0) {
-        sked_i_xml_fail(r->x, "node '%s' uses '%s', which the resource model does not have", id,
-                        quote(uses, name, sizeof name));
+        sked_i_xml_fail(r->x, "node '%s' uses '%s', which the resource model does not have",
+                        quote(&r->id).text, quote(uses).text);
         return false;
     }
     r->latency[op] = r->model.unit[i].latency;
@@ -467,7 +465,6 @@ static void take_durations(reader *r, int32_t op)
 static void end_node(reader *r)
 {
     const int32_t op = sked_builder_op_count(r->b);
-    char id[80];
     r->where = IN_GRAPH;
     r->where_depth--;
     if (!r->has_nodes)
@@ -476,7 +473,7 @@ static void end_node(reader *r)
     if (i < 0)
         return;
     if (r->op_of_id[i] >= 0) {
-        sked_i_xml_fail(r->x, "two nodes have the id '%s'", quote(&r->id, id, sizeof id));
+        sked_i_xml_fail(r->x, "two nodes have the id '%s'", quote(&r->id).text);
         return;
     }
     r->op_of_id[i] = op;
@@ -543,10 +540,9 @@ static void on_end(sked_i_xml *x, const char *element)
 static sked_status unknown_end(const reader *r, const sked_i_source *source, const pending_edge *e,
                                sked_error *err)
 {
-    char quoted[80];
     const char *id = sked_i_names_at(&r->ids, r->op_of_id[e->from] < 0 ? e->from : e->to);
     return sked_i_fail(err, SKED_ERR_FORMAT, "%s:%d: no node has the id '%s'", source->name, (int)e->line,
-                       sked_i_quote(id, strlen(id), quoted, sizeof quoted));
+                       sked_i_quoted_text(id).text);
 }
 
 /* With a model every lag is latency + delay; without one a delay is added to the source's duration. */

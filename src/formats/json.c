@@ -417,12 +417,10 @@ double sked_i_json_number(sked_i_json *j, const char *what)
     }
     if (small_integer(j, &x))
         return x;
-    char quoted[80];
     skip_number(j);
     const size_t size = (size_t)(j->at - j->token);
     if (j->status == SKED_OK && !sked_i_parse_double(j->token, size, &x))
-        sked_i_json_fail(j, "the number %s is out of range",
-                         sked_i_quote(j->token, size, quoted, sizeof quoted));
+        sked_i_json_fail(j, "the number %s is out of range", sked_i_quoted_bytes(j->token, size).text);
     return j->status == SKED_OK ? x : 0;
 }
 

@@ -89,7 +89,6 @@ static void read_resources(library *lib, const char *place)
 static void read_units(library *lib, entry *e)
 {
     sked_i_json *j = &lib->j;
-    char quoted[80];
     e->has_demand = true;
     e->first_unit = lib->n_units;
     sked_i_json_enter(j, '{', "a type's demand");
@@ -98,7 +97,7 @@ static void read_units(library *lib, entry *e)
         int32_t r = sked_i_names_find(&lib->resources, j->key, j->key_size);
         if (r < 0 && lib->declares) {
             sked_i_json_fail(j, "a demand on '%s', which \"resources\" does not declare",
-                             sked_i_quote(j->key, j->key_size, quoted, sizeof quoted));
+                             sked_i_quoted_bytes(j->key, j->key_size).text);
             return;
         }
         if (r < 0)
@@ -182,7 +181,7 @@ static sked_status read_library(library *lib, const sked_i_source *source, sked_
 
 static sked_status missing_type(const library *lib, int32_t op, sked_error *err)
 {
-    char label[80], quoted[80], hint[120] = "";
+    char label[80], hint[120] = "";
     const char *file = lib->j.source->name, *type = sked_graph_op_type(lib->graph, op);
     sked_i_op_label(lib->graph, op, label, sizeof label);
     if (type == NULL)
@@ -196,7 +195,7 @@ static sked_status missing_type(const library *lib, int32_t op, sked_error *err)
         sked_i_suggest(type, names, count, hint, sizeof hint);
     free(names);
     return sked_i_fail(err, SKED_ERR_FORMAT, "%s: no type '%s' (of op '%s') and no \"*\"%s", file,
-                       sked_i_quote(type, strlen(type), quoted, sizeof quoted), label, hint);
+                       sked_i_quoted_text(type).text, label, hint);
 }
 
 /* For every type of the graph (and, last, for untyped ops) its entry, or the entry of "*", or -1. */

@@ -133,11 +133,10 @@ typedef struct top {
 
 static void read_format(reader *r)
 {
-    char quoted[80];
     sked_i_json_text(&r->j, "\"format\"", &r->type);
     if (r->j.status == SKED_OK && strcmp(r->type.data, format_id) != 0)
         sked_i_json_fail(&r->j, "the format is '%s', not '%s'",
-                         sked_i_quote(r->type.data, (size_t)r->type.size, quoted, sizeof quoted), format_id);
+                         sked_i_quoted_bytes(r->type.data, (size_t)r->type.size).text, format_id);
 }
 
 static void read_top(reader *r, top *t)

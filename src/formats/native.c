@@ -64,7 +64,6 @@ static void read_resource(reader *r)
 static void read_demand(reader *r)
 {
     sked_i_json *j = &r->j;
-    char quoted[80];
     sked_i_json_enter(j, '{', "an op's demand");
     while (sked_i_json_key(j)) {
         if (!sked_i_json_key_text(j, &r->key))
@@ -76,7 +75,7 @@ static void read_demand(reader *r)
         const int32_t resource = sked_builder_find_resource(r->b, r->key.data);
         if (resource < 0) {
             sked_i_json_fail(j, "a demand on resource '%s', which is not declared in \"resources\"",
-                             sked_i_quote(r->key.data, (size_t)r->key.size, quoted, sizeof quoted));
+                             sked_i_quoted_bytes(r->key.data, (size_t)r->key.size).text);
             return;
         }
         r->demand[r->n_demands++] = (sked_i_demand){resource, sked_i_json_number(j, "a demand")};
@@ -161,13 +160,12 @@ static void read_op(reader *r)
 static int32_t read_end(reader *r)
 {
     sked_i_json *j = &r->j;
-    char quoted[80];
     if (sked_i_json_peek(j) == '"') {
         sked_i_json_text(j, "an edge's end", &r->name);
         const int32_t op = j->status == SKED_OK ? sked_builder_find_op(r->b, r->name.data) : 0;
         if (op < 0)
             sked_i_json_fail(j, "no op is called '%s'",
-                             sked_i_quote(r->name.data, (size_t)r->name.size, quoted, sizeof quoted));
+                             sked_i_quoted_bytes(r->name.data, (size_t)r->name.size).text);
         return op;
     }
     const int32_t count = sked_builder_op_count(r->b);
@@ -228,15 +226,13 @@ static void read_top(reader *r)
 {
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
-    char quoted[80];
     sked_i_json_enter(j, '{', "a graph");
     for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;) {
         if (k == TOP_FORMAT) {
             sked_i_json_text(j, "\"format\"", &r->name);
             if (j->status == SKED_OK && strcmp(r->name.data, format_id) != 0)
                 sked_i_json_fail(j, "the format is '%s', not '%s'",
-                                 sked_i_quote(r->name.data, (size_t)r->name.size, quoted, sizeof quoted),
-                                 format_id);
+                                 sked_i_quoted_bytes(r->name.data, (size_t)r->name.size).text, format_id);
         } else if (k == TOP_NAME) {
             sked_i_json_text(j, "the graph's name", &r->name);
             if (j->status == SKED_OK)

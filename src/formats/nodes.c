@@ -48,7 +48,7 @@ static void read_identity(reader *r)
 {
     sked_i_json *j = r->j;
     uint32_t seen = 0;
-    char index[24], quoted[80];
+    char index[24];
     bool fresh = true;
     sked_i_json_enter(j, '{', "a node");
     const char *begin = j->token;
@@ -67,8 +67,7 @@ static void read_identity(reader *r)
     snprintf(index, sizeof index, "%lld", (long long)j->number);
     const char *id = SKED_I_JSON_HAS(seen, SKED_I_NODE_ID) ? r->id.data : has_name ? r->name.data : index;
     if (add_label(r, &r->ids, id, &fresh) >= 0 && !fresh)
-        sked_i_json_fail(j, "two nodes have the id '%s'",
-                         sked_i_quote(id, strlen(id), quoted, sizeof quoted));
+        sked_i_json_fail(j, "two nodes have the id '%s'", sked_i_quoted_text(id).text);
     r->by_name = r->by_name && has_name;
     if (r->by_name && add_label(r, &r->names, r->name.data, &fresh) >= 0)
         r->by_name = fresh;
@@ -112,14 +111,13 @@ static void read_node(reader *r)
 
 static int32_t read_end(reader *r)
 {
-    char quoted[80];
     read_label(r->j, "an end of a link", &r->id);
     if (r->j->status != SKED_OK)
         return 0;
     const int32_t op = sked_i_names_find(&r->ids, r->id.data, (size_t)r->id.size);
     if (op < 0)
         sked_i_json_fail(r->j, "no node has the id '%s'",
-                         sked_i_quote(r->id.data, (size_t)r->id.size, quoted, sizeof quoted));
+                         sked_i_quoted_bytes(r->id.data, (size_t)r->id.size).text);
     return op;
 }
 

@@ -138,15 +138,14 @@ static const char *node_label(const reader *r, size_t i, char *buf, size_t size)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
     const char *name = node->name && node->name[0] ? node->name : node->op_type ? node->op_type : "";
-    char quoted[80];
-    snprintf(buf, size, "node %zu ('%s')", i, sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+    snprintf(buf, size, "node %zu ('%s')", i, sked_i_quoted_text(name).text);
     return buf;
 }
 
 static sked_status add_outputs(reader *r, size_t i)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
-    char label[120], quoted[80];
+    char label[120];
     for (size_t k = 0; k < node->n_output; k++) {
         const char *name = node->output[k];
         if (name[0] == 0)
@@ -157,8 +156,7 @@ static sked_status add_outputs(reader *r, size_t i)
         if (r->scope.tensor[t].producer != UNMADE)
             return sked_i_source_fail(r->source, NULL, r->err,
                                       "%s makes the tensor '%s', which exists already",
-                                      node_label(r, i, label, sizeof label),
-                                      sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+                                      node_label(r, i, label, sizeof label), sked_i_quoted_text(name).text);
         r->scope.tensor[t].producer = (int32_t)i;
     }
     return SKED_OK;
@@ -219,14 +217,13 @@ static bool name_node(reader *r, size_t i, sked_i_buffer *name)
 static sked_status check_inputs(reader *r, size_t i)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
-    char label[120], quoted[80];
+    char label[120];
     for (size_t k = 0; k < node->n_input; k++) {
         const int32_t t = find_tensor(r, node->input[k]);
         if (node->input[k][0] && (t < 0 || r->scope.tensor[t].producer == UNMADE))
             return sked_i_source_fail(
                 r->source, NULL, r->err, "%s reads the tensor '%s', which nothing makes",
-                node_label(r, i, label, sizeof label),
-                sked_i_quote(node->input[k], strlen(node->input[k]), quoted, sizeof quoted));
+                node_label(r, i, label, sizeof label), sked_i_quoted_text(node->input[k]).text);
     }
     return SKED_OK;
 }

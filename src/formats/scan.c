@@ -67,7 +67,6 @@ bool sked_i_scan_next_line(sked_i_scan *s)
 sked_status sked_i_scan_line_end(sked_i_scan *s, const char *after, sked_error *err)
 {
     sked_i_word w;
-    char quoted[80];
     const bool one_line = s->one_line;
     s->one_line = true;
     const bool more = sked_i_scan_word(s, &w);
@@ -75,17 +74,16 @@ sked_status sked_i_scan_line_end(sked_i_scan *s, const char *after, sked_error *
     if (!more)
         return SKED_OK;
     return sked_i_source_fail(s->source, w.text, err, "'%s' follows %s; the line must end there",
-                              sked_i_word_quote(w, quoted, sizeof quoted), after);
+                              sked_i_word_quoted(w).text, after);
 }
 
 sked_status sked_i_scan_end(sked_i_scan *s, int32_t count, const char *what, sked_error *err)
 {
     sked_i_word w;
-    char quoted[80];
     if (!sked_i_scan_word(s, &w))
         return SKED_OK;
     return sked_i_source_fail(s->source, w.text, err, "'%s' follows the last of %d %s",
-                              sked_i_word_quote(w, quoted, sizeof quoted), (int)count, what);
+                              sked_i_word_quoted(w).text, (int)count, what);
 }
 
 static sked_status missing(const sked_i_scan *s, const char *what, sked_error *err)
@@ -97,11 +95,10 @@ static sked_status missing(const sked_i_scan *s, const char *what, sked_error *e
 sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
                                double *out, sked_error *err)
 {
-    char quoted[80];
     double x;
     if (!sked_i_parse_double(w.text, w.size, &x) || x < 0)
         return sked_i_source_fail(source, at, err, "%s must be a finite number, 0 or more, not '%s'", what,
-                                  sked_i_word_quote(w, quoted, sizeof quoted));
+                                  sked_i_word_quoted(w).text);
     *out = x;
     return SKED_OK;
 }
@@ -109,21 +106,19 @@ sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked
 static sked_status word_real(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
                              double *out, sked_error *err)
 {
-    char quoted[80];
     if (!sked_i_parse_double(w.text, w.size, out))
         return sked_i_source_fail(source, at, err, "%s must be a finite number, not '%s'", what,
-                                  sked_i_word_quote(w, quoted, sizeof quoted));
+                                  sked_i_word_quoted(w).text);
     return SKED_OK;
 }
 
 static sked_status word_int(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
                             int32_t lo, int32_t hi, int32_t *out, sked_error *err)
 {
-    char quoted[80];
     int64_t x;
     if (!sked_i_parse_int(w.text, w.size, lo, hi, &x))
         return sked_i_source_fail(source, at, err, "%s must be an integer from %d to %d, not '%s'", what,
-                                  (int)lo, (int)hi, sked_i_word_quote(w, quoted, sizeof quoted));
+                                  (int)lo, (int)hi, sked_i_word_quoted(w).text);
     *out = (int32_t)x;
     return SKED_OK;
 }
@@ -179,9 +174,9 @@ bool sked_i_word_starts(sked_i_word w, const char *prefix)
     return w.size >= n && strncasecmp(w.text, prefix, n) == 0;
 }
 
-const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size)
+sked_i_quoted sked_i_word_quoted(sked_i_word w)
 {
-    return sked_i_quote(w.text, w.size, buf, size);
+    return sked_i_quoted_bytes(w.text, w.size);
 }
 
 int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh)

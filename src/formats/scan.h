@@ -43,9 +43,9 @@ SKED_MUST_CHECK sked_status sked_i_scan_number(sked_i_scan *s, const char *what,
 SKED_MUST_CHECK sked_status sked_i_scan_int(sked_i_scan *s, const char *what, int32_t lo, int32_t hi,
                                             int32_t *out, sked_error *err);
 
-bool sked_i_word_is(sked_i_word w, const char *text);                 /* the same bytes */
-bool sked_i_word_starts(sked_i_word w, const char *prefix);           /* begins so, letters of either case */
-const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size); /* for messages */
+bool sked_i_word_is(sked_i_word w, const char *text);       /* the same bytes */
+bool sked_i_word_starts(sked_i_word w, const char *prefix); /* begins so, letters of either case */
+sked_i_quoted sked_i_word_quoted(sked_i_word w);            /* for messages */
 
 /* w is a finite number, 0 or more; `what` names it, `at` is where the message points. */
 SKED_MUST_CHECK sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked_i_word w,

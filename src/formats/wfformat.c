@@ -103,7 +103,6 @@ static void read_identity(reader *r)
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
     bool fresh = true;
-    char quoted[80];
     sked_i_json_enter(j, '{', "a task");
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &task_fields, &seen)) >= 0;) {
@@ -122,7 +121,7 @@ static void read_identity(reader *r)
     const int32_t i = sked_i_names_add(&r->ids, id->data, (size_t)id->size, &fresh);
     if (i >= 0 && !fresh) {
         sked_i_json_fail(j, "two tasks have the id '%s'",
-                         sked_i_quote(id->data, (size_t)id->size, quoted, sizeof quoted));
+                         sked_i_quoted_bytes(id->data, (size_t)id->size).text);
         return;
     }
     if (i < 0 || !SKED_OWN_GROW(&r->arena, r->task, r->task_cap, (int64_t)i + 2)) {
@@ -214,7 +213,6 @@ static void read_file_names(reader *r, bool reads)
 static void read_neighbours(reader *r, bool parents)
 {
     sked_i_json *j = &r->j;
-    char quoted[80];
     sked_i_json_enter(j, '[', parents ? "parents" : "children");
     while (sked_i_json_more(j)) {
         sked_i_json_text(j, "a task's id", &r->text);
@@ -225,7 +223,7 @@ static void read_neighbours(reader *r, bool parents)
             other = sked_i_names_find(&r->names, r->text.data, (size_t)r->text.size);
         if (other < 0) {
             sked_i_json_fail(j, "no task has the id '%s'",
-                             sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
+                             sked_i_quoted_bytes(r->text.data, (size_t)r->text.size).text);
         } else if (!SKED_OWN_GROW(&r->arena, r->link, r->link_cap, r->n_links + 1)) {
             sked_i_json_no_memory(&r->j);
         } else {
@@ -303,7 +301,6 @@ static void read_executed(reader *r)
 {
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
-    char quoted[80];
     task t = {.runtime = NAN, .memory = NAN, .cores = NAN, .node = -1};
     sked_i_json_enter(j, '{', "an executed task");
     const char *begin = j->token;
@@ -323,7 +320,7 @@ static void read_executed(reader *r)
     const int32_t i = sked_i_names_find(&r->ids, r->text.data, (size_t)r->text.size);
     if (i < 0) {
         sked_i_json_fail(j, "no task of the specification has the id '%s'",
-                         sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
+                         sked_i_quoted_bytes(r->text.data, (size_t)r->text.size).text);
         return;
     }
     const double *const found[] = {&t.runtime, &t.memory, &t.cores};
@@ -394,7 +391,6 @@ static sked_status add_durations(reader *r, int32_t op, sked_error *err)
 static sked_status add_tasks(reader *r, sked_error *err)
 {
     bool any = false;
-    char quoted[80];
     sked_status st = SKED_OK;
     for (int32_t i = 0; i < r->ids.count; i++)
         any = any || !isnan(r->task[i].runtime);
@@ -403,7 +399,7 @@ static sked_status add_tasks(reader *r, sked_error *err)
         const char *id = sked_i_names_at(&r->ids, i);
         if (any && isnan(t->runtime))
             return sked_i_source_fail(r->j.source, NULL, err, "task '%s' has no runtime, but others have",
-                                      sked_i_quote(id, strlen(id), quoted, sizeof quoted));
+                                      sked_i_quoted_text(id).text);
         SKED_TRY(sked_builder_add_op(r->b, id, sked_i_names_at(&r->types, t->type), any ? t->runtime : 1,
                                      NULL, err));
         SKED_TRY(sked_builder_set_memory(r->b, i, isnan(t->memory) ? 0 : t->memory, err));

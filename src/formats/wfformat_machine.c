@@ -35,7 +35,6 @@ static void read_node(sked_i_json *j, sked_i_wfnodes *nodes, sked_i_buffer *name
     sked_i_wfnode node = {.cores = 1, .memory = INFINITY, .clock = NAN};
     uint32_t seen = 0;
     bool fresh = true;
-    char quoted[80];
     sked_i_json_enter(j, '{', "a machine");
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &node_fields, &seen)) >= 0;) {
@@ -59,7 +58,7 @@ static void read_node(sked_i_json *j, sked_i_wfnodes *nodes, sked_i_buffer *name
         sked_i_json_no_memory(j);
     else if (!fresh)
         sked_i_json_fail(j, "two machines have the name '%s'",
-                         sked_i_quote(name->data, (size_t)name->size, quoted, sizeof quoted));
+                         sked_i_quoted_bytes(name->data, (size_t)name->size).text);
     else
         nodes->node[i] = node;
 }

@@ -60,11 +60,10 @@ void sked_builder_destroy(sked_builder *b)
 /* Names go into JSON, XML and SVG: what is no UTF-8 would not come back the same. */
 static sked_status check_text(sked_builder *b, const char *what, const char *text, sked_error *err)
 {
-    char quoted[80];
     if (text == NULL || sked_i_utf8_valid(text))
         return SKED_OK;
     return BUILDER_FAIL(b, SKED_ERR_FORMAT, "the %s '%s' is not valid UTF-8", what,
-                        sked_i_quote(text, strlen(text), quoted, sizeof quoted));
+                        sked_i_quoted_text(text).text);
 }
 
 sked_status sked_builder_set_name(sked_builder *b, const char *name, sked_error *err)
@@ -85,13 +84,12 @@ sked_status sked_builder_add_resource(sked_builder *b, const char *name, double 
                                       sked_error *err)
 {
     REFUSE_FAILED(b);
-    char quoted[80];
     const sked_status st = check_text(b, "resource name", name, err);
     if (st != SKED_OK)
         return st;
     if (!(capacity >= 0))
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "resource '%s': capacity must be 0 or more",
-                            sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+                            sked_i_quoted_text(name).text);
     bool fresh;
     if (!SKED_OWN_GROW(&b->g.arena, b->g.capacity, b->capacity_cap, b->g.resource_names.count + 1))
         return NO_MEMORY(b);
@@ -100,7 +98,7 @@ sked_status sked_builder_add_resource(sked_builder *b, const char *name, double 
         return NO_MEMORY(b);
     if (!fresh)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "resource '%s' is declared twice",
-                            sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+                            sked_i_quoted_text(name).text);
     b->g.capacity[i] = capacity;
     if (id)
         *id = i;
@@ -111,7 +109,7 @@ sked_status sked_builder_add_resource(sked_builder *b, const char *name, double 
 static sked_status name_op(sked_builder *b, const char *name, sked_error *err)
 {
     bool fresh;
-    char digits[16], quoted[80];
+    char digits[16];
     if (name == NULL && b->g.op_names.count == 0)
         return SKED_OK;
     while (b->g.op_names.count < b->g.n_ops || name == NULL) {
@@ -131,7 +129,7 @@ static sked_status name_op(sked_builder *b, const char *name, sked_error *err)
         return NO_MEMORY(b);
     if (!fresh)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "two ops are called '%s' (numbers %d and %d)",
-                            sked_i_quote(name, strlen(name), quoted, sizeof quoted), (int)i, (int)b->g.n_ops);
+                            sked_i_quoted_text(name).text, (int)i, (int)b->g.n_ops);
     return SKED_OK;
 }
 
@@ -344,7 +342,6 @@ sked_status sked_builder_add_duration(sked_builder *b, int32_t op, const char *d
                                       sked_error *err)
 {
     REFUSE_FAILED(b);
-    char quoted[80];
     if (op < 0 || op != b->g.n_ops - 1)
         return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "durations by device belong to the last op added");
     sked_status st = check_text(b, "device name", device, err);
@@ -362,7 +359,7 @@ sked_status sked_builder_add_duration(sked_builder *b, int32_t op, const char *d
         return NO_MEMORY(b);
     if (!fresh && b->on_last[name] == op + 1)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op %d: two durations on '%s'", (int)op,
-                            sked_i_quote(device, strlen(device), quoted, sizeof quoted));
+                            sked_i_quoted_text(device).text);
     b->on_last[name] = op + 1;
     b->g.on_name[b->n_on] = name;
     b->g.on_duration[b->n_on++] = duration;

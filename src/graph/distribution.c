@@ -112,7 +112,6 @@ sked_status sked_i_distribution_parse(const char *what, const char *text, sked_i
 {
     const size_t n = strcspn(text, ":");
     sked_i_distribution d = {.kind = find_kind(text, n)};
-    char quoted[80];
     if (d.kind < 0)
         return unknown(what, text, err);
     const struct kind *kind = &kinds[d.kind];
@@ -121,7 +120,7 @@ sked_status sked_i_distribution_parse(const char *what, const char *text, sked_i
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "%s: '%s' is not of the form %s%s%s  %s (numbers are finite, 0 or more, "
                            "at most 1e18, the smaller first)",
-                           what, sked_i_quote(text, strlen(text), quoted, sizeof quoted), kind->info.name,
+                           what, sked_i_quoted_text(text).text, kind->info.name,
                            kind->info.arguments[0] ? ":" : "", kind->info.arguments, kind->info.summary);
     *out = d;
     return SKED_OK;

@@ -173,14 +173,14 @@ static double draw(column *c)
 static sked_status parse_demand(const char *text, size_t size, uint64_t seed, int index, demand *out,
                                 sked_error *err)
 {
-    char quoted[80], word[200], what[100];
+    char word[200], what[100];
     const char *colon = memchr(text, ':', size);
     const char *second = colon ? memchr(colon + 1, ':', size - (size_t)(colon + 1 - text)) : NULL;
     const size_t n = colon ? (size_t)(colon - text) : 0;
     if (second == NULL || n == 0 || n >= sizeof out->name || size >= sizeof word)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "demand: '%s' is not of the form RESOURCE:capacity:distribution",
-                           sked_i_quote(text, size, quoted, sizeof quoted));
+                           sked_i_quoted_bytes(text, size).text);
     memcpy(out->name, text, n);
     out->name[n] = 0;
     const size_t digits = (size_t)(second - colon - 1);
