@@ -227,22 +227,13 @@ static sked_status amount_value(reader *r, const char *name, const char *number)
 
 static sked_status take_value(reader *r)
 {
-    switch (r->open[r->depth]) {
-    case GRAPH:
-        return graph_value(r);
-    case NODE:
-        return node_value(r);
-    case EDGE:
-        return edge_value(r);
-    case RESOURCE:
-        return amount_value(r, "name", "capacity");
-    case DEMAND:
-        return amount_value(r, "resource", "amount");
-    case TOP:
-    case OTHER:
-        break;
-    }
-    return SKED_OK;
+    const context in = r->open[r->depth];
+    return in == GRAPH      ? graph_value(r)
+           : in == NODE     ? node_value(r)
+           : in == EDGE     ? edge_value(r)
+           : in == RESOURCE ? amount_value(r, "name", "capacity")
+           : in == DEMAND   ? amount_value(r, "resource", "amount")
+                            : SKED_OK;
 }
 
 /* ------------------------------------------------------------------ lists */
@@ -321,26 +312,14 @@ static sked_status close_amount(reader *r, amount **array, int64_t *count, int64
 
 static sked_status close_list(reader *r)
 {
-    sked_status st = SKED_OK;
-    switch (r->open[r->depth]) {
-    case NODE:
-        st = close_node(r);
-        break;
-    case EDGE:
-        st = close_edge(r);
-        break;
-    case RESOURCE:
-        st = close_amount(r, &r->resource, &r->resources, &r->resource_cap);
-        break;
-    case DEMAND:
-        st = close_amount(r, &r->demand, &r->demands, &r->demand_cap);
-        break;
-    case TOP:
+    const context in = r->open[r->depth];
+    if (in == TOP)
         return sked_i_source_fail(r->source, r->at, r->err, "a ']' that closes nothing");
-    case GRAPH:
-    case OTHER:
-        break;
-    }
+    const sked_status st = in == NODE       ? close_node(r)
+                           : in == EDGE     ? close_edge(r)
+                           : in == RESOURCE ? close_amount(r, &r->resource, &r->resources, &r->resource_cap)
+                           : in == DEMAND   ? close_amount(r, &r->demand, &r->demands, &r->demand_cap)
+                                            : SKED_OK;
     r->depth--;
     r->at++;
     return st;

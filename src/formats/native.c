@@ -104,17 +104,11 @@ static void read_durations(reader *r, int32_t op)
 
 static double read_attribute(sked_i_json *j, const sked_attribute_info *a)
 {
-    switch (a->kind) {
-    case SKED_ATTRIBUTE_FLAG:
+    if (a->kind == SKED_ATTRIBUTE_FLAG)
         return sked_i_json_bool(j, a->name);
-    case SKED_ATTRIBUTE_COUNT:
+    if (a->kind == SKED_ATTRIBUTE_COUNT)
         return (double)sked_i_json_integer(j, a->name, 0, INT32_MAX);
-    case SKED_ATTRIBUTE_REAL:
-        return sked_i_json_null(j) ? a->preset : sked_i_json_number(j, a->name);
-    case SKED_ATTRIBUTE_AMOUNT:
-        break;
-    }
-    return sked_i_json_number(j, a->name);
+    return a->kind == SKED_ATTRIBUTE_REAL && sked_i_json_null(j) ? a->preset : sked_i_json_number(j, a->name);
 }
 
 static void read_op(reader *r)

@@ -16,6 +16,7 @@ typedef sked_i_onnx_call call;
 #define FREE       SKED_I_ONNX_FREE
 #define COPY       SKED_I_ONNX_COPY
 #define PLAIN      SKED_I_ONNX_PLAIN
+#define TYPE(name) ONNX__TENSOR_PROTO__DATA_TYPE__##name
 
 /* clang-format off */
 static const sked_i_onnx_operator operators[] = {
@@ -193,57 +194,40 @@ static int32_t type_attribute(const call *c, const char *name, int32_t otherwise
 static int32_t label_type(const call *c)
 {
     if (sked_i_onnx_attribute(c, "values_floats") != NULL)
-        return ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+        return TYPE(FLOAT);
     const Onnx__AttributeProto *any = sked_i_onnx_attribute(c, "values_tensor");
     if (any != NULL && any->t != NULL)
         return any->t->data_type;
-    return sked_i_onnx_attribute(c, "values_int64s") ? ONNX__TENSOR_PROTO__DATA_TYPE__INT64
-                                                     : ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
+    return sked_i_onnx_attribute(c, "values_int64s") ? TYPE(INT64) : TYPE(STRING);
 }
 
 int32_t sked_i_onnx_output_type(const call *c, const sked_i_onnx_operator *o, size_t k)
 {
+    enum { FLOAT = TYPE(FLOAT), INT32 = TYPE(INT32), INT64 = TYPE(INT64), UINT8 = TYPE(UINT8) };
     const size_t letters = strlen(o->types);
     const char letter = o->types[k < letters ? k : letters - 1];
-    switch (letter) {
-    case 'b':
-        return ONNX__TENSOR_PROTO__DATA_TYPE__BOOL;
-    case 'c': /* CategoryMapper turns text into numbers and back */
-        return type_of_input(c, 0) == ONNX__TENSOR_PROTO__DATA_TYPE__STRING
-                   ? ONNX__TENSOR_PROTO__DATA_TYPE__INT64
-                   : ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
-    case 'd':
-        return type_attribute(c, "dtype", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
-    case 'e':
-        return type_attribute(c, "dtype", type_of_input(c, 0));
-    case 'f':
-        return ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
-    case 'i':
-        return ONNX__TENSOR_PROTO__DATA_TYPE__INT32;
-    case 'k':
-        return label_type(c);
-    case 'l':
-        return ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
-    case 'm':
-        return type_attribute(c, "dtype", ONNX__TENSOR_PROTO__DATA_TYPE__INT32);
-    case 'q': /* quantised: like the zero point, else as said, else uint8 */
-        return sked_i_onnx_in(c, 2) ? type_of_input(c, 2)
-                                    : type_attribute(c, "output_dtype", ONNX__TENSOR_PROTO__DATA_TYPE__UINT8);
-    case 'r': /* and back: as said, else like the scale */
-        return type_attribute(c, "output_dtype", type_of_input(c, 1));
-    case 's':
-        return ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
-    case 't':
-        return type_attribute(c, "to", 0);
-    case 'u':
-        return ONNX__TENSOR_PROTO__DATA_TYPE__UINT8;
-    case 'w':
-        return type_attribute(c, "output_datatype", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
-    case 'x':
-        return type_attribute(c, "stash_type", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
-    case 'z': /* a state that is given, else like the input */
-        return sked_i_onnx_in(c, 3) ? type_of_input(c, 3) : type_of_input(c, 0);
-    default: /* a digit: like that input; '-': the rule knows */
-        return letter >= '0' && letter <= '9' ? type_of_input(c, (size_t)(letter - '0')) : 0;
-    }
+    if (letter >= '0' && letter <= '9') /* like that input */
+        return type_of_input(c, (size_t)(letter - '0'));
+    return letter == 'b'   ? TYPE(BOOL)
+           : letter == 'c' ? (type_of_input(c, 0) == TYPE(STRING) ? INT64 : TYPE(STRING)) /* and back */
+           : letter == 'd' ? type_attribute(c, "dtype", FLOAT)
+           : letter == 'e' ? type_attribute(c, "dtype", type_of_input(c, 0))
+           : letter == 'f' ? FLOAT
+           : letter == 'i' ? INT32
+           : letter == 'k' ? label_type(c)
+           : letter == 'l' ? INT64
+           : letter == 'm' ? type_attribute(c, "dtype", INT32)
+           /* quantised: like the zero point, else as said, else uint8; and back: as said, else like the scale
+            */
+           : letter == 'q' && sked_i_onnx_in(c, 2) ? type_of_input(c, 2)
+           : letter == 'q'                         ? type_attribute(c, "output_dtype", UINT8)
+           : letter == 'r'                         ? type_attribute(c, "output_dtype", type_of_input(c, 1))
+           : letter == 's'                         ? TYPE(STRING)
+           : letter == 't'                         ? type_attribute(c, "to", 0)
+           : letter == 'u'                         ? UINT8
+           : letter == 'w'                         ? type_attribute(c, "output_datatype", FLOAT)
+           : letter == 'x'                         ? type_attribute(c, "stash_type", FLOAT)
+           /* a state that is given, else like the input */
+           : letter == 'z' ? type_of_input(c, sked_i_onnx_in(c, 3) ? 3 : 0)
+                           : 0; /* '-': the rule knows */
 }

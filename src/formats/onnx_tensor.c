@@ -152,49 +152,35 @@ static double raw_value(int32_t type, const uint8_t *at, size_t width)
     double real;
     for (size_t k = 0; k < width; k++)
         bits |= (uint64_t)at[k] << (8 * k);
-    switch (type) {
-    case FLOAT:
-        return single_value((uint32_t)bits);
-    case FLOAT16:
-        return half_value((uint32_t)bits);
-    case BFLOAT16:
-        return single_value((uint32_t)bits << 16);
-    case DOUBLE:
-        memcpy(&real, &bits, sizeof real);
-        return real;
-    case INT8:
-        return (double)(int8_t)bits;
-    case INT16:
-        return (double)(int16_t)bits;
-    case INT32:
-        return (double)(int32_t)bits;
-    case INT64:
-        return (double)(int64_t)bits;
-    default:
-        return (double)bits;
-    }
+    memcpy(&real, &bits, sizeof real);
+    return type == FLOAT      ? single_value((uint32_t)bits)
+           : type == FLOAT16  ? half_value((uint32_t)bits)
+           : type == BFLOAT16 ? single_value((uint32_t)bits << 16)
+           : type == DOUBLE   ? real
+           : type == INT8     ? (double)(int8_t)bits
+           : type == INT16    ? (double)(int16_t)bits
+           : type == INT32    ? (double)(int32_t)bits
+           : type == INT64    ? (double)(int64_t)bits
+                              : (double)bits;
 }
 
 /* Element i of the field that the standard names for this type. */
 static double field_value(const Onnx__TensorProto *source, size_t i)
 {
-    switch (source->data_type) {
-    case FLOAT:
+    const int32_t type = source->data_type;
+    if (type == FLOAT)
         return i < source->n_float_data ? (double)source->float_data[i] : NAN;
-    case DOUBLE:
+    if (type == DOUBLE)
         return i < source->n_double_data ? source->double_data[i] : NAN;
-    case INT64:
+    if (type == INT64)
         return i < source->n_int64_data ? (double)source->int64_data[i] : NAN;
-    case UINT32:
-    case UINT64:
+    if (type == UINT32 || type == UINT64)
         return i < source->n_uint64_data ? (double)source->uint64_data[i] : NAN;
-    case FLOAT16:
-        return i < source->n_int32_data ? half_value((uint32_t)source->int32_data[i] & 0xffff) : NAN;
-    case BFLOAT16:
-        return i < source->n_int32_data ? single_value((uint32_t)source->int32_data[i] << 16) : NAN;
-    default:
-        return i < source->n_int32_data ? (double)source->int32_data[i] : NAN;
-    }
+    const int32_t x = i < source->n_int32_data ? source->int32_data[i] : 0;
+    return i >= source->n_int32_data ? NAN
+           : type == FLOAT16         ? half_value((uint32_t)x & 0xffff)
+           : type == BFLOAT16        ? single_value((uint32_t)x << 16)
+                                     : (double)x;
 }
 
 static const double *constant_values(const Onnx__TensorProto *source, int64_t count, sked_i_onnx_arena *arena)

@@ -69,17 +69,11 @@ bool sked_i_attribute_fits(const sked_i_attribute *a, double x, const char **rul
     };
     if (rule != NULL)
         *rule = rules[a->info.kind];
-    switch (a->info.kind) {
-    case SKED_ATTRIBUTE_AMOUNT:
-        return x >= 0 && x < INFINITY;
-    case SKED_ATTRIBUTE_REAL:
-        return isfinite(x) || sked_i_attribute_same(x, a->info.preset);
-    case SKED_ATTRIBUTE_COUNT:
-        return x >= 0 && x <= INT32_MAX && x == floor(x);
-    case SKED_ATTRIBUTE_FLAG:
-        break;
-    }
-    return !isnan(x);
+    const sked_attribute_kind kind = a->info.kind;
+    return kind == SKED_ATTRIBUTE_AMOUNT  ? x >= 0 && x < INFINITY
+           : kind == SKED_ATTRIBUTE_REAL  ? isfinite(x) || sked_i_attribute_same(x, a->info.preset)
+           : kind == SKED_ATTRIBUTE_COUNT ? x >= 0 && x <= INT32_MAX && x == floor(x)
+                                          : !isnan(x);
 }
 
 void sked_i_attribute_put(void *column, const sked_i_attribute *a, int64_t i, double x)

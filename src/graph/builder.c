@@ -583,43 +583,40 @@ cleanup:
 }
 
 /*
- * Every op left in a cycle has an unordered predecessor, so walking back along those must repeat. The
- * loop found is named in the direction of its edges, at most a dozen names.
+ * Every op left in a cycle has an unordered predecessor, so walking back along those must repeat. The loop
+ * found is named in the direction of its edges, at most a dozen names. next: [n_ops] of each op walked over.
  */
-static sked_status cycle_error(const sked_graph *g, const int32_t *indegree, int32_t *seen, sked_error *err)
+static sked_status cycle_error(const sked_graph *g, const int32_t *indegree, int32_t *next, sked_error *err)
 {
-    int32_t op = 0, step = 0;
+    enum { most_names = 12 };
+    int32_t op = 0, length = 1;
     while (indegree[op] <= 0)
         op++;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        seen[i] = -1;
-    while (seen[op] < 0) {
-        seen[op] = step++;
-        for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
-            if (g->edge_distance[g->pred_edge[k]] == 0 && indegree[g->pred_op[k]] > 0) {
-                op = g->pred_op[k];
-                break;
-            }
+    memset(next, 0xff, (size_t)g->n_ops * sizeof *next);
+    const int32_t start = op;
+    for (bool again = false; !again;) {
+        int64_t k = g->pred_ptr[op];
+        while (g->edge_distance[g->pred_edge[k]] > 0 || indegree[g->pred_op[k]] <= 0)
+            k++;
+        again = next[g->pred_op[k]] >= 0 || g->pred_op[k] == start;
+        next[g->pred_op[k]] = op;
+        op = g->pred_op[k];
     }
-    const int32_t first = seen[op], length = step - first;
+    for (int32_t i = next[op]; i != op; i = next[i])
+        length++;
     sked_i_buffer text = {0};
     char label[80];
-    /* ops of the loop by step: walk back again from `op`, writing names last to first */
-    int32_t *loop = sked_i_alloc(length, sizeof *loop);
-    if (loop == NULL)
-        return sked_i_no_memory(err);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        if (seen[i] >= first)
-            loop[length - 1 - (seen[i] - first)] = i;
-    for (int32_t i = 0; i <= length; i++) {
-        if (i == 12 && length > 12) {
-            sked_i_buffer_format(&text, "... (%d more) -> ", (int)(length - 12));
+    const int32_t first = next[op];
+    op = first;
+    for (int32_t i = 0; i <= length; i++, op = next[op]) {
+        if (i == most_names && length > most_names) {
+            sked_i_buffer_format(&text, "... (%d more) -> ", (int)(length - most_names));
             i = length;
+            op = first;
         }
-        sked_i_op_label(g, loop[i % length], label, sizeof label);
+        sked_i_op_label(g, op, label, sizeof label);
         sked_i_buffer_format(&text, i < length ? "%s -> " : "%s", label);
     }
-    free(loop);
     const sked_status st =
         text.failed ? sked_i_no_memory(err)
                     : sked_i_fail(err, SKED_ERR_FORMAT, "the graph has a cycle of distance 0: %s", text.data);
