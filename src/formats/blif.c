@@ -22,6 +22,7 @@ typedef struct reader {
     const sked_i_source *source;
     sked_error *err;
     const char *at, *end;
+    const char *command; /* where the one at hand stands */
     sked_builder *builder;
     sked_i_names names;
     signal_info *signal; /* [names.count] */
@@ -114,14 +115,14 @@ static sked_status use_signal(reader *r, sked_i_word w, int32_t op, int32_t dist
 
 /* ------------------------------------------------------------------ commands */
 
-static sked_status read_model(reader *r, const char *at)
+static sked_status read_model(reader *r)
 {
     sked_status st = SKED_OK;
     sked_error *err = r->err;
     sked_i_word w;
     bool fresh;
     if (r->named || sked_builder_op_count(r->builder) > 0)
-        return sked_i_source_refuse(r->source, at, SKED_ERR_UNSUPPORTED, err,
+        return sked_i_source_refuse(r->source, r->command, SKED_ERR_UNSUPPORTED, err,
                                     "a second .model: sked reads flat netlists of one model");
     r->named = true;
     if (!next_word(r, &w))
@@ -130,27 +131,26 @@ static sked_status read_model(reader *r, const char *at)
     if (sked_i_names_add(&copy, w.text, w.size, &fresh) < 0)
         st = sked_i_no_memory(err);
     else
-        SKED_BUILD(r->source, at, sked_builder_set_name(r->builder, sked_i_names_at(&copy, 0), &cause));
+        SKED_BUILD(r->source, r->command,
+                   sked_builder_set_name(r->builder, sked_i_names_at(&copy, 0), &cause));
 cleanup:
     sked_i_names_free(&copy);
     return st;
 }
 
-static sked_status read_inputs(reader *r, const char *at)
+static sked_status read_inputs(reader *r)
 {
     sked_i_word w;
     sked_status st = SKED_OK;
-    (void)at;
     while (st == SKED_OK && next_word(r, &w))
         st = drive(r, w, "input");
     return st;
 }
 
-static sked_status read_outputs(reader *r, const char *at)
+static sked_status read_outputs(reader *r)
 {
     sked_i_word w;
     sked_status st = SKED_OK;
-    (void)at;
     r->has_outputs = true;
     while (st == SKED_OK && next_word(r, &w))
         st = use_signal(r, w, -1, 0);
@@ -158,12 +158,11 @@ static sked_status read_outputs(reader *r, const char *at)
 }
 
 /* All words but the last are inputs of the op that drives the last. */
-static sked_status read_names(reader *r, const char *at)
+static sked_status read_names(reader *r)
 {
     sked_status st = SKED_OK;
     const int32_t op = sked_builder_op_count(r->builder);
     sked_i_word output, w;
-    (void)at;
     SKED_TRY(need_word(r, "the output of .names", &output));
     while (next_word(r, &w)) {
         SKED_TRY(use_signal(r, output, op, 0));
@@ -188,7 +187,7 @@ static sked_status take_actual(reader *r, sked_i_word *w)
 }
 
 /* A library cell with one output, which mapped netlists list last; its type is the cell's name. */
-static sked_status read_gate(reader *r, const char *at)
+static sked_status read_gate(reader *r)
 {
     sked_status st = SKED_OK;
     sked_error *err = r->err;
@@ -207,7 +206,7 @@ static sked_status read_gate(reader *r, const char *at)
     if (type.failed)
         st = sked_i_no_memory(err);
     else if (!sked_i_utf8_valid(type.data))
-        st = sked_i_source_fail(r->source, at, err, "the name of the cell is not valid UTF-8");
+        st = sked_i_source_fail(r->source, r->command, err, "the name of the cell is not valid UTF-8");
     else
         st = drive(r, output, type.data);
 cleanup:
@@ -216,7 +215,7 @@ cleanup:
 }
 
 /* A register hands on what its input was one round earlier: a loop-carried edge. */
-static sked_status read_latch(reader *r, const char *at)
+static sked_status read_latch(reader *r)
 {
     sked_status st = SKED_OK;
     const int32_t op = sked_builder_op_count(r->builder);
@@ -229,24 +228,22 @@ static sked_status read_latch(reader *r, const char *at)
     while (next_word(r, &w)) /* type, clock and initial value carry no data */
         more++;
     if (more > 3)
-        return sked_i_source_fail(r->source, at, r->err, "a .latch has at most five fields, not %d",
+        return sked_i_source_fail(r->source, r->command, r->err, "a .latch has at most five fields, not %d",
                                   more + 2);
 cleanup:
     return st;
 }
 
-static sked_status read_end(reader *r, const char *at)
+static sked_status read_end(reader *r)
 {
-    (void)at;
     r->ended = true;
     return SKED_OK;
 }
 
 /* Timing, drive and annotation commands say nothing about the graph; the rest of the line is skipped. */
-static sked_status read_nothing(reader *r, const char *at)
+static sked_status read_nothing(reader *r)
 {
     sked_i_word w;
-    (void)at;
     while (next_word(r, &w))
         ;
     return SKED_OK;
@@ -254,7 +251,7 @@ static sked_status read_nothing(reader *r, const char *at)
 
 static const struct command {
     const char *name;
-    sked_status (*read)(reader *r, const char *at);
+    sked_status (*read)(reader *r);
 } commands[] = {
     {".names", read_names},
     {".inputs", read_inputs},
@@ -323,8 +320,9 @@ static sked_status read_line(reader *r)
         return skip_row(r, w);
     const struct command *c = find_command(w);
     r->in_cover = false;
+    r->command = w.text;
     if (c != NULL)
-        return c->read(r, w.text);
+        return c->read(r);
     return sked_i_source_refuse(r->source, w.text, SKED_ERR_UNSUPPORTED, r->err,
                                 "'%s' has no reading as a graph here; flatten the netlist to .names first",
                                 sked_i_word_quoted(w).text);
@@ -343,7 +341,7 @@ static sked_status read_lines(reader *r)
         return sked_i_source_fail(r->source, r->at, r->err, "the file ends without .outputs or .end");
     for (; r->at < r->end; r->at++) { /* after .end (or in don't cares) only another model matters */
         if (next_word(r, &w) && sked_i_word_is(w, ".model"))
-            return read_model(r, w.text);
+            return r->command = w.text, read_model(r);
         r->at = sked_i_line_end(r->at, r->end);
         if (r->at == r->end)
             break;

@@ -395,18 +395,14 @@ static void settle_resources(reader *r)
         if (!check(r,
                    sked_i_resource_model_find(source, r->given_model, &r->model, &r->has_model, &r->cause)))
             return;
-    if (r->has_model)
-        for (int32_t i = 0; i < r->model.names.count; i++) {
-            const double limit = r->model.unit[i].limit;
-            if (!check(r, sked_builder_add_resource(r->b, sked_i_names_at(&r->model.names, i),
-                                                    limit < 0 ? INFINITY : limit, NULL, &r->cause)))
-                return;
-        }
-    else
-        for (int32_t i = 0; i < r->resources.count; i++)
-            if (!check(r, sked_builder_add_resource(r->b, sked_i_names_at(&r->resources, i), r->capacity[i],
-                                                    NULL, &r->cause)))
-                return;
+    const sked_i_names *names = r->has_model ? &r->model.names : &r->resources;
+    for (int32_t i = 0; i < names->count; i++) {
+        const double limit = r->has_model ? r->model.unit[i].limit : r->capacity[i];
+        if (!check(r,
+                   sked_builder_add_resource(r->b, sked_i_names_at(names, i),
+                                             r->has_model && limit < 0 ? INFINITY : limit, NULL, &r->cause)))
+            return;
+    }
 }
 
 static bool add_plain_op(reader *r, int32_t op)

@@ -1,8 +1,6 @@
 /* The pull reader behind every JSON format; see json.h for why it is our own. */
 #include "formats/json.h"
 
-#include "base/memory.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -574,6 +572,13 @@ bool sked_i_json_item(sked_i_json *j)
     if (j->status == SKED_OK)
         j->item = NULL;
     return false;
+}
+
+bool sked_i_json_each(sked_i_json *j, const char *place, const char *what, const char *item)
+{
+    if (j->item == NULL && !sked_i_json_section(j, place, what, item))
+        return false;
+    return sked_i_json_item(j);
 }
 
 bool sked_i_json_mentions(const char *text, size_t size, const char *key)

@@ -108,6 +108,8 @@ void sked_i_json_seek(sked_i_json *j, const char *place);
  */
 bool sked_i_json_section(sked_i_json *j, const char *place, const char *what, const char *item);
 bool sked_i_json_item(sked_i_json *j);
+/* Both in one: while (sked_i_json_each(j, place, "\"ops\"", "op")) ...; sections do not nest. */
+bool sked_i_json_each(sked_i_json *j, const char *place, const char *what, const char *item);
 /* True when `key` (without quotes) occurs as a JSON string in the first bytes; for sniffing. */
 bool sked_i_json_mentions(const char *text, size_t size, const char *key);
 #endif

@@ -1,6 +1,5 @@
 /* Machines, sked-machine-1: docs/formats/machine.md. Built through the public calls alone. */
 #include "base/file.h"
-#include "base/memory.h"
 #include "formats/durations.h"
 
 #include <string.h>
@@ -90,14 +89,6 @@ static void read_link(reader *r)
                                                                bandwidth, oneway, &r->j.cause));
 }
 
-static void read_section(reader *r, const char *place, const char *what, const char *item,
-                         void (*read_item)(reader *r))
-{
-    if (sked_i_json_section(&r->j, place, what, item))
-        while (sked_i_json_item(&r->j))
-            read_item(r);
-}
-
 static sked_status give_to_machine(void *data, const char *on, double time, sked_error *err)
 {
     reader *r = data;
@@ -176,8 +167,10 @@ static sked_status build(reader *r, const sked_i_source *source, sked_machine **
     SKED_TRY(sked_machine_builder_create(r->name.size > 0 ? r->name.data : NULL, &r->b, err));
     if (t.linked)
         sked_i_json_check(&r->j, sked_machine_builder_set_link(r->b, t.latency, t.bandwidth, &r->j.cause));
-    read_section(r, t.devices, "\"devices\"", "device", read_device);
-    read_section(r, t.links, "\"links\"", "link", read_link);
+    while (sked_i_json_each(&r->j, t.devices, "\"devices\"", "device"))
+        read_device(r);
+    while (sked_i_json_each(&r->j, t.links, "\"links\"", "link"))
+        read_link(r);
     read_durations(r, t.durations);
     SKED_TRY(r->j.status);
     SKED_BUILD(source, NULL, sked_machine_builder_finish(r->b, out, &cause));

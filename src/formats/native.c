@@ -207,14 +207,6 @@ static void read_edge(reader *r)
         sked_i_json_check(&r->j, sked_i_builder_add_edge(r->b, end[0], end[1], value, &r->j.cause));
 }
 
-static void read_section(reader *r, const char *place, const char *what, const char *item,
-                         void (*read_item)(reader *r))
-{
-    if (sked_i_json_section(&r->j, place, what, item))
-        while (sked_i_json_item(&r->j))
-            read_item(r);
-}
-
 /* The whole object once: format and name are read, the sections only located. */
 static void read_top(reader *r)
 {
@@ -247,9 +239,12 @@ static sked_status native_read(const sked_i_source *source, sked_graph **out, sk
     sked_i_json_begin(&r.j, source, err);
     SKED_TRY(sked_builder_create(&r.b, err));
     read_top(&r);
-    read_section(&r, r.resources, "\"resources\"", "resource", read_resource);
-    read_section(&r, r.ops, "\"ops\"", "op", read_op);
-    read_section(&r, r.edges, "\"edges\"", "edge", read_edge);
+    while (sked_i_json_each(&r.j, r.resources, "\"resources\"", "resource"))
+        read_resource(&r);
+    while (sked_i_json_each(&r.j, r.ops, "\"ops\"", "op"))
+        read_op(&r);
+    while (sked_i_json_each(&r.j, r.edges, "\"edges\"", "edge"))
+        read_edge(&r);
     SKED_TRY(r.j.status);
     SKED_BUILD(source, NULL, sked_builder_finish(r.b, out, &cause));
 cleanup:

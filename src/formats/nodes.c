@@ -1,7 +1,5 @@
 #include "formats/nodes.h"
 
-#include "base/memory.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -154,13 +152,6 @@ static void read_link(reader *r)
     sked_i_json_check(j, sked_builder_add_edge(r->b, &edge, &j->cause));
 }
 
-static void read_list(reader *r, const char *place, const char *what, void (*read_item)(reader *r))
-{
-    if (sked_i_json_section(r->j, place, what, what))
-        while (sked_i_json_item(r->j))
-            read_item(r);
-}
-
 sked_status sked_i_nodes_build(sked_i_json *j, const sked_i_nodes_spec *spec, const char *nodes,
                                const char *links, const char *name, sked_graph **out)
 {
@@ -168,9 +159,12 @@ sked_status sked_i_nodes_build(sked_i_json *j, const sked_i_nodes_spec *spec, co
     sked_status st = SKED_OK;
     sked_error *err = j->err;
     SKED_TRY(sked_i_source_begin(j->source, name != NULL && name[0] != 0 ? name : NULL, &r.b, err));
-    read_list(&r, nodes, "node", read_identity);
-    read_list(&r, nodes, "node", read_node);
-    read_list(&r, links, "link", read_link);
+    while (sked_i_json_each(j, nodes, "node", "node"))
+        read_identity(&r);
+    while (sked_i_json_each(j, nodes, "node", "node"))
+        read_node(&r);
+    while (sked_i_json_each(j, links, "link", "link"))
+        read_link(&r);
     SKED_TRY(j->status);
     SKED_BUILD(j->source, NULL, sked_builder_finish(r.b, out, &cause));
 cleanup:

@@ -1,6 +1,5 @@
 #include "formats/onnx_shapes.h"
 
-#include "base/memory.h"
 #include "formats/onnx_operators.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
 #include "formats/onnx_tensor.h"
 
-#include "base/memory.h"
-
 #include <string.h>
 
 typedef sked_i_onnx_tensor tensor;

@@ -260,9 +260,8 @@ void sked_i_trace_read(sked_i_json *j, const char *events, const sked_graph *g, 
 {
     trace t = {.j = j, .graph = g};
     rank_ops(&t);
-    if (sked_i_json_section(j, events, "a trace", "event"))
-        while (sked_i_json_item(j))
-            read_event(&t);
+    while (sked_i_json_each(j, events, "a trace", "event"))
+        read_event(&t);
     if (j->status == SKED_OK)
         match_marks(&t);
     if (j->status == SKED_OK)

@@ -79,13 +79,6 @@ typedef struct reader {
         *machines; /* sections, NULL: not there */
 } reader;
 
-static void read_list(reader *r, const char *place, const char *what, void (*read_item)(reader *r))
-{
-    if (sked_i_json_section(&r->j, place, what, what))
-        while (sked_i_json_item(&r->j))
-            read_item(r);
-}
-
 /* "mProject_ID0000001" and "mProject_1" are of type "mProject". */
 static size_t type_size(const char *name, size_t size)
 {
@@ -491,12 +484,16 @@ static sked_status wfformat_read(const sked_i_source *source, sked_graph **out, 
     sked_i_json_begin(&r.j, source, err);
     read_top(&r);
     sked_i_wfnodes_read(&r.j, r.machines, &r.nodes);
-    read_list(&r, r.tasks, "task", read_identity);
-    read_list(&r, r.file_list, "file", read_file);
-    read_list(&r, r.tasks, "task", read_task);
+    while (sked_i_json_each(&r.j, r.tasks, "task", "task"))
+        read_identity(&r);
+    while (sked_i_json_each(&r.j, r.file_list, "file", "file"))
+        read_file(&r);
+    while (sked_i_json_each(&r.j, r.tasks, "task", "task"))
+        read_task(&r);
     if (r.j.status == SKED_OK && r.ids.count > 0)
         r.task[r.ids.count].first_input = r.n_inputs;
-    read_list(&r, r.executed, "executed task", read_executed);
+    while (sked_i_json_each(&r.j, r.executed, "executed task", "executed task"))
+        read_executed(&r);
     sked_status st = r.j.status;
     if (st == SKED_OK)
         st = build(&r, out, err);

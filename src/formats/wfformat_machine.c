@@ -1,7 +1,5 @@
 #include "formats/wfformat_machine.h"
 
-#include "base/memory.h"
-
 #include <string.h>
 
 enum { NODE_NAME, NODE_CPU, NODE_MEMORY };
@@ -66,9 +64,8 @@ static void read_node(sked_i_json *j, sked_i_wfnodes *nodes, sked_i_buffer *name
 void sked_i_wfnodes_read(sked_i_json *j, const char *place, sked_i_wfnodes *nodes)
 {
     sked_i_buffer name = {0};
-    if (sked_i_json_section(j, place, "\"machines\"", "machine"))
-        while (sked_i_json_item(j))
-            read_node(j, nodes, &name);
+    while (sked_i_json_each(j, place, "\"machines\"", "machine"))
+        read_node(j, nodes, &name);
     sked_i_buffer_free(&name);
 }
 

@@ -1,11 +1,9 @@
 #include "graph/generate.h"
 
-#include "base/memory.h"
 #include "base/option.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "graph/distribution.h"
-#include "graph/families/family.h"
 #include "graph/graph.h"
 #include "graph/like.h"
 

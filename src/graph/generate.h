@@ -59,4 +59,9 @@ typedef struct sked_i_family {
     const char *bytes, *memory; /* default distributions */
     SKED_MUST_CHECK sked_status (*lay_out)(sked_i_draft *p, sked_error *err);
 } sked_i_family;
+#define SKED_FAMILY(name) extern const sked_i_family sked_i_family_##name;
+#include "graph/families/table.h"
+#undef SKED_FAMILY
+
+#define COUNT_OF(a) ((int)(sizeof(a) / sizeof *(a)))
 #endif

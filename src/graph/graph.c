@@ -1,6 +1,5 @@
 #include "graph/graph.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* Name tables. Written here: the library links no general container library, and 10 M names must fit. */
-#include "base/memory.h"
 #include "graph/graph.h"
 
 #include <string.h>

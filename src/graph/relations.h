@@ -30,6 +30,18 @@ SKED_MUST_CHECK sked_status sked_i_relation_dag_create(const sked_graph *g, sked
                                                        sked_error *err);
 void sked_i_relation_dag_clear(sked_i_relation_dag *d);
 
+/* The inner step that reduction and closure share: one block of columns. */
+enum { SKED_I_SWEEP_WORDS = 8 }; /* 64 bytes: a row of a block is one cache line */
+
+typedef struct sked_i_relation_sweep {
+    const sked_i_relation_dag *dag;
+    uint8_t *redundant;         /* [edges of the graph]; decided for all earlier blocks */
+    int32_t begin, column, end; /* rows begin..end-1, columns column..end-1 */
+} sked_i_relation_sweep;
+
+/* Fills rows[(p - begin) * SKED_I_SWEEP_WORDS ...] and decides the edges into the block's columns. */
+void sked_i_sweep_bits(const sked_i_relation_sweep *s, uint64_t *rows);
+
 /* Who reaches whom. Bit k of an op's row is set when a path leads from it to op order[k]. */
 typedef struct sked_i_closure {
     sked_i_arena arena;

@@ -3,7 +3,7 @@
  * divider. Their shapes are those of large logic benchmarks: a multiplier is wide and as deep as its operands
  * are long, a divider is as deep as their square.
  */
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 enum { CIRCUIT_KIND };
 enum { MULTIPLIER, DIVIDER };

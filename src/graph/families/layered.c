@@ -1,5 +1,5 @@
 /* Layered graphs as in Gagrani et al., "Neural Topological Ordering for Computation Graphs", 2022. */
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * values used within the iteration and, along back edges of distance 1 and more, in later ones. Every cycle
  * has a positive distance and every op fits its pool, so a large enough initiation interval is feasible.
  */
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 #include <math.h>
 

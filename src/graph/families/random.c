@@ -3,10 +3,8 @@
  * nature, becomes a DAG by orienting every edge along a random order of the ops; ops are numbered by that
  * order.
  */
-#include "base/memory.h"
-
 #include "base/explog.h"
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 #include <math.h>
 #include <string.h>

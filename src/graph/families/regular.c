@@ -1,5 +1,5 @@
 /* Graphs of one regular shape: chains, fork-join phases, trees, the FFT. */
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 /* ------------------------------------------------------------------ chain */
 

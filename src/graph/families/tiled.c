@@ -2,7 +2,7 @@
  * Tiled matrix factorisations. A task waits for the last writer of each tile it reads and of the tile it
  * changes. Durations are in b^3 / 3 operations for tiles of b x b, memory and bytes in tiles.
  */
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 typedef struct tiles {
     sked_i_draft *plan;
