@@ -27,7 +27,7 @@ typedef struct sked_i_append {
     char *path;
 } sked_i_append;
 
-/* Keeps the first `keep` bytes of the file (0: starts it anew, creating it) and goes on behind them. "-":
+/* Keeps the first `keep` bytes of the file (0: empties or creates it) and appends to them. "-":
  * standard output. Close in any case; {.file = -1} is closed. IO, MEMORY. */
 SKED_MUST_CHECK sked_status sked_i_append_open(sked_i_append *a, const char *path, int64_t keep,
                                                sked_error *err);

@@ -1,8 +1,8 @@
 /*
  * The one way a file is written. The text goes to a temporary file in the folder of the target, which is then
- * renamed over it: whoever reads the target, and whenever the process dies, there is the old file or the new
- * one. Temporary names come from the system's entropy and are created with O_EXCL, so nobody can prepare a
- * link under the name; the folder is held open, so nobody can exchange it meanwhile.
+ * renamed over it: a reader of the target sees the old file or the new one, even where the process dies.
+ * Temporary names come from the system's entropy and are created with O_EXCL, so that no link can be prepared
+ * under the name; the folder is held open, so that it cannot be exchanged meanwhile.
  */
 #define _GNU_SOURCE /* O_PATH, getentropy */
 #include "base/file.h"
@@ -23,7 +23,7 @@
 
 enum { TEMPORARY_SIZE = 32, MAX_LINKS = 40, MAX_ATTEMPTS = 100 };
 
-/* Where a write goes. */
+/* The target of a write. */
 typedef struct place {
     char *path;       /* links at its end are resolved */
     const char *name; /* its last part */

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -138,6 +139,7 @@ bool sked_parse_number(const char *text, double *out)
 /* Digits d1 d2 ... and the exponent of d1 as text: plain where short, else with an exponent. */
 static void assemble(char *out, bool negative, const char *digits, int n, int exponent)
 {
+    assert(n >= 1 && n <= 17 && digits[0] != '0');
     if (negative)
         *out++ = '-';
     if (exponent < -5 || exponent > 16) {
@@ -281,6 +283,7 @@ void sked_i_buffer_add(sked_i_buffer *b, const char *bytes, size_t size)
 {
     if (b->failed)
         return;
+    assert(b->size == 0 || b->size < b->cap);
     if (!SKED_GROW(b->data, b->cap, b->size + (int64_t)size + 1)) {
         b->failed = true;
         return;
@@ -330,6 +333,7 @@ void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...)
 
 int sked_i_utf8_length(const char *text, size_t size)
 {
+    assert(size > 0);
     const unsigned char *s = (const unsigned char *)text;
     const int n = s[0] < 0x80                   ? 1
                   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2

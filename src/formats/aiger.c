@@ -5,6 +5,7 @@
  */
 #include "formats/scan.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +41,7 @@ typedef struct reader {
     bool binary;
     const char *bytes; /* from here on messages name bytes, not lines; NULL: nowhere yet */
     int32_t header[HEADER_FIELDS];
-    int32_t *defined; /* [variables + 1] 1 + the op, 0: by nobody yet */
+    int32_t *defined; /* [variables + 1] 1 + the op, 0: not yet */
     int32_t *input;   /* [inputs] variables */
     gate *latch, *ands;
     observed *observed;
@@ -166,9 +167,10 @@ cleanup:
     return st;
 }
 
-/* Variable of a literal that names it: even, and by nobody else. */
+/* Variable of a literal that names it: even, and defined once. */
 static sked_status define(reader *r, int32_t literal, int32_t op, const char *at)
 {
+    assert(literal >= 0 && literal / 2 <= variables(r));
     if (literal < 2 || literal % 2 != 0)
         return refuse(r, at, SKED_ERR_FORMAT, "literal %d cannot be defined: it must be even and no constant",
                       (int)literal);

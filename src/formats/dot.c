@@ -9,6 +9,7 @@
 
 #include "formats/durations.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct node_values {
@@ -293,6 +294,7 @@ cleanup:
 /* Edges from every node in member[a..b) to every one in member[b..c). */
 static sked_status join(parser *p, int64_t a, int64_t b, int64_t c, const edge_values *is, const char *at)
 {
+    assert(a <= b && b <= c && c <= p->members);
     const int64_t product = (b - a) * (c - b);
     if (b - a > 1 || c - b > 1)
         p->group_edges += product;
@@ -347,7 +349,7 @@ static sked_status chain(parser *p)
     }
     p->ends = base;
     if (p->depth == 0)
-        p->members = begin; /* nobody asks what the whole graph contains */
+        p->members = begin; /* the members of the whole graph are never needed */
 cleanup:
     return st;
 }

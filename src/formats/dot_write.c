@@ -25,7 +25,7 @@ static void write_quoted(sked_i_buffer *out, const char *before, const char *tex
     sked_i_buffer_char(out, '"');
 }
 
-/* One NAME=AMOUNT of a list, as it stands inside a quoted string. */
+/* One NAME=AMOUNT of a list, as written inside a quoted string. */
 static void write_pair(sked_i_buffer *out, const char *name, double amount)
 {
     for (const char *s = name; *s; s++)

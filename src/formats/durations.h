@@ -9,7 +9,7 @@
 /* One member of such an object with what stands before it: a brace or a comma. The end brace is the caller's.
  */
 void sked_i_duration_write(sked_i_buffer *out, bool first, const char *on, double time);
-/* Such an object comes next in j: each of its members goes to take. name: room for the keys. */
+/* Such an object comes next in j: take gets each of its members. name: room for the keys. */
 typedef sked_status (*sked_i_duration_fn)(void *data, const char *on, double time, sked_error *err);
 void sked_i_durations_each(sked_i_json *j, sked_i_buffer *name, sked_i_duration_fn take, void *data);
 /* {"gpu": 0.5, "npu": null} of an op behind what `out` holds; false: it has no durations by device. */

@@ -5,6 +5,7 @@
 #include "formats/json.h"
 #include "formats/table.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -194,6 +195,7 @@ sked_status sked_graph_write(const sked_graph *g, const char *path, const char *
 int64_t sked_i_source_line(const sked_i_source *source, const char *position)
 {
     int64_t line = 1;
+    assert(position >= source->text && position <= source->text + source->size);
     for (const char *s = source->text; s < position; s++)
         line += *s == '\n';
     return line;

@@ -5,6 +5,7 @@
 #include "formats/durations.h"
 #include "formats/scan.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* What an open list is. */
@@ -315,6 +316,7 @@ static sked_status close_list(reader *r)
     const context in = r->open[r->depth];
     if (in == TOP)
         return sked_i_source_fail(r->source, r->at, r->err, "a ']' that closes nothing");
+    assert(r->depth > 0);
     const sked_status st = in == NODE       ? close_node(r)
                            : in == EDGE     ? close_edge(r)
                            : in == RESOURCE ? close_amount(r, &r->resource, &r->resources, &r->resource_cap)

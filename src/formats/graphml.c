@@ -8,6 +8,7 @@
 #include "formats/resource_model.h"
 #include "formats/xml.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -460,6 +461,7 @@ static void take_durations(reader *r, int32_t op)
 
 static void end_node(reader *r)
 {
+    assert(r->where == IN_NODE);
     const int32_t op = sked_builder_op_count(r->b);
     r->where = IN_GRAPH;
     r->where_depth--;

@@ -1,6 +1,7 @@
 /* The pull reader behind every JSON format; see json.h for why it is our own. */
 #include "formats/json.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -311,6 +312,7 @@ static void unknown_key(sked_i_json *j, const sked_i_json_fields *f)
 
 int sked_i_json_field(sked_i_json *j, const sked_i_json_fields *f, uint32_t *seen)
 {
+    assert(f->count <= 32);
     while (sked_i_json_key(j)) {
         int i = 0;
         while (i < f->count && (strncmp(f->names[i], j->key, j->key_size) != 0 || f->names[i][j->key_size]))
@@ -518,7 +520,7 @@ static const char *string_end(const char *s, const char *end)
 }
 
 /*
- * Counts brackets only, for speed: whoever defers an object or array reads it later,
+ * Counts brackets only, for speed: a deferred object or array is read later,
  * and then every byte is judged.
  */
 const char *sked_i_json_defer(sked_i_json *j)
@@ -549,6 +551,7 @@ const char *sked_i_json_defer(sked_i_json *j)
 
 void sked_i_json_seek(sked_i_json *j, const char *place)
 {
+    assert(place >= j->source->text && place <= j->end);
     j->at = place;
     j->first = false;
 }
@@ -557,6 +560,7 @@ bool sked_i_json_section(sked_i_json *j, const char *place, const char *what, co
 {
     if (place == NULL || j->status != SKED_OK)
         return false;
+    assert(j->item == NULL);
     sked_i_json_seek(j, place);
     sked_i_json_enter(j, '[', what);
     j->item = item;

@@ -96,7 +96,7 @@ void sked_i_json_skip(sked_i_json *j);
 void sked_i_json_end(sked_i_json *j);
 /*
  * Where the next value starts, then moves past it without judging it: sections of a file may come in any
- * order, and are read in the order they are needed. sked_i_json_seek goes (back) to such a place.
+ * order, and are read in the order they are needed. sked_i_json_seek moves (back) to such a place.
  */
 const char *sked_i_json_defer(sked_i_json *j);
 void sked_i_json_seek(sked_i_json *j, const char *place);

@@ -91,7 +91,7 @@ static void add_demands(reader *r, int32_t op)
                                                          &r->j.cause));
 }
 
-/* {"gpu": 0.5, "npu": null}: read when the op has been added; the reader then goes on behind the op. */
+/* {"gpu": 0.5, "npu": null}: read when the op has been added; the reader then continues behind the op. */
 static void read_durations(reader *r, int32_t op)
 {
     sked_i_json *j = &r->j;

@@ -1,5 +1,6 @@
 #include "formats/nodes.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ static void read_node(reader *r)
     double value[sked_i_nodes_max_values];
     sked_i_nodes_op x = {.duration = 1, .weight = 1};
     const int32_t op = sked_builder_op_count(r->b);
+    assert(op < r->ids.count);
     for (int i = 0; i < sked_i_nodes_max_values; i++)
         value[i] = NAN;
     sked_i_json_enter(j, '{', "a node");

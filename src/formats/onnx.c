@@ -9,6 +9,7 @@
 #include "formats/onnx_shapes.h"
 #include "formats/onnx_wire.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,7 +111,7 @@ static sked_status unpack(const sked_i_source *source, ProtobufCAllocator *alloc
 
 /* ------------------------------------------------------------------ tensors */
 
-enum { GIVEN = -2, UNMADE = -1 }; /* producers that are no node: inputs and weights; nobody */
+enum { GIVEN = -2, UNMADE = -1 }; /* producers that are no node: inputs and weights; nothing */
 
 typedef struct reader {
     sked_i_arena arena;
@@ -149,7 +150,7 @@ static sked_status add_outputs(reader *r, size_t i)
     for (size_t k = 0; k < node->n_output; k++) {
         const char *name = node->output[k];
         if (name[0] == 0)
-            continue; /* an optional output that nobody wants */
+            continue; /* an optional output that is not wanted */
         const int32_t t = sked_i_onnx_scope_add(&r->scope, name);
         if (t < 0)
             return sked_i_no_memory(r->err);
@@ -287,6 +288,7 @@ static void note_input(reader *r, int32_t op, const char *name)
     if (r->op_mark[from] != op) {
         r->op_mark[from] = op;
         r->bytes_from[from] = 0;
+        assert(r->n_sources < (int64_t)r->graph->n_node);
         r->sources[r->n_sources++] = from;
     }
     r->bytes_from[from] += sked_i_onnx_bytes(&r->scope.tensor[t]);

@@ -70,7 +70,7 @@ void sked_i_onnx_splice(const sked_i_onnx_tensor *x, int axis, int gone, int cou
 int sked_i_onnx_axis_of(const sked_i_onnx_call *c, const sked_i_onnx_tensor *x, int64_t otherwise);
 /* out's shape is what a and b broadcast to. */
 void sked_i_onnx_widen(const sked_i_onnx_tensor *a, const sked_i_onnx_tensor *b, sked_i_onnx_tensor *out);
-/* Output k, or a place nobody reads where the node has fewer. */
+/* Output k, or a place that is never read where the node has fewer. */
 sked_i_onnx_tensor *sked_i_onnx_out(sked_i_onnx_call *c, size_t k, sked_i_onnx_tensor *unread);
 /* Values for output 0, whose shape is known; NULL: too many, or no room. */
 double *sked_i_onnx_fold(sked_i_onnx_call *c);

@@ -243,7 +243,8 @@ void sked_i_onnx_rule_loss(call *c)
         sked_i_onnx_copy(sked_i_onnx_in(c, 0), &c->out[1]);
 }
 
-/* Adagrad, Adam, Momentum: rate, step, then as many values, gradients, and states; the gradients go. */
+/* Adagrad, Adam, Momentum: rate, step, then as many values, gradients, and states; the gradients are dropped.
+ */
 void sked_i_onnx_rule_optimizer(call *c)
 {
     const size_t states = strcmp(c->node->op_type, "Adam") == 0 ? 2 : 1;
@@ -298,7 +299,7 @@ void sked_i_onnx_rule_matmul(call *c)
     c->flops = 2 * sked_i_onnx_elements(&c->out[0]) * (double)x->dim[x->rank - 1];
 }
 
-/* The last two dimensions go. */
+/* Without the last two dimensions. */
 void sked_i_onnx_rule_det(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 2);

@@ -576,7 +576,7 @@ void sked_i_onnx_rule_tf_idf(call *c)
     sked_i_onnx_put(&c->out[0], most + 1);
 }
 
-/* How many pieces a text has nobody knows before; their counts have the shape of the input. */
+/* How many pieces a text has is not known before; their counts have the shape of the input. */
 void sked_i_onnx_rule_string_split(call *c)
 {
     if (c->n_out > 1)

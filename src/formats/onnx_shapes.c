@@ -273,7 +273,7 @@ static double cost(const call *c, const sked_i_onnx_operator *row)
     return isnan(computed) || !(time >= 1 && time <= 0x1p53) ? 1 : ceil(time);
 }
 
-/* What a rule found goes into the graph's tensor; a shape that the file states stays. */
+/* The graph's tensor takes what a rule found; a shape that the file states stays. */
 static void settle(const tensor *found, tensor *t)
 {
     if (t->type == 0)

@@ -1,5 +1,6 @@
 #include "formats/onnx_tensor.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef sked_i_onnx_tensor tensor;
@@ -11,6 +12,7 @@ enum { chunk_size = 4096, max_total = 1 << 23 }; /* 64 MiB of values in all */
 
 double *sked_i_onnx_values_new(sked_i_onnx_arena *arena, int64_t count)
 {
+    assert(count >= 0);
     if (count > max_values || arena->total + count > max_total)
         return NULL;
     if (arena->chunk == NULL || arena->used + count > chunk_size) {

@@ -1,5 +1,6 @@
 #include "formats/scan.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -36,6 +37,7 @@ sked_i_scan sked_i_scan_source(const sked_i_source *source)
 
 bool sked_i_scan_word(sked_i_scan *s, sked_i_word *w)
 {
+    assert(s->at <= s->end);
     for (;; s->at++) {
         if (s->at < s->end && *s->at == '#')
             s->at = sked_i_line_end(s->at, s->end);

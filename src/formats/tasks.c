@@ -138,6 +138,7 @@ sked_status sked_i_tasks_finish(sked_i_tasks *t, sked_graph **out, sked_error *e
     sked_status st = check_links(t, err);
     if (st != SKED_OK)
         return st;
+    assert(t->demands == (int64_t)t->count * t->pools);
     const int32_t begin = sked_i_tasks_is_source(t) ? 1 : 0;
     const int32_t end = t->count - (sked_i_tasks_is_sink(t) ? 1 : 0);
     for (int32_t i = begin; i < end; i++)

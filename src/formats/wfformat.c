@@ -6,6 +6,7 @@
  */
 #include "formats/wfformat_machine.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { TOP_NAME, TOP_WORKFLOW };
@@ -146,6 +147,7 @@ static int32_t find_file(reader *r, const sked_i_buffer *name)
 
 static void use_file(reader *r, int32_t file, bool reads)
 {
+    assert(file >= 0 && file < r->files.count);
     if (!reads) {
         if (r->file[file].producer < 0)
             r->file[file].producer = r->current;
@@ -226,7 +228,7 @@ static void read_neighbours(reader *r, bool parents)
     }
 }
 
-/* The node a task ran on: a name, or a list of them, of which only a single one tells what was measured
+/* The node a task ran on: a name, or a list of them, of which only a single one says what was measured
  * where. */
 static void read_place(reader *r, task *t)
 {

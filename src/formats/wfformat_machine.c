@@ -23,7 +23,7 @@ static void read_cpu(sked_i_json *j, sked_i_wfnode *node)
             node->clock = sked_i_json_number(j, cpu_fields.names[k]);
             if (node->clock < 0)
                 sked_i_json_fail(j, "\"%s\" must be 0 or more", cpu_fields.names[k]);
-            node->clock = node->clock > 0 ? node->clock : NAN; /* 0: nobody looked */
+            node->clock = node->clock > 0 ? node->clock : NAN; /* 0: not measured */
         }
     }
 }
@@ -75,7 +75,7 @@ void sked_i_wfnodes_free(sked_i_wfnodes *nodes)
     free(nodes->node);
 }
 
-/* The clock that counts as speed 1; NAN: nobody states one. */
+/* The clock that counts as speed 1; NAN: none is stated. */
 static double first_clock(const sked_i_wfnodes *nodes)
 {
     for (int32_t i = 0; i < nodes->names.count; i++)

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -213,6 +214,7 @@ static sked_status sort_demands(sked_builder *b, sked_error *err)
     sked_i_demand *list = NULL;
     if (!b->demands_mixed)
         return SKED_OK;
+    assert(n > 0);
     if ((list = sked_i_alloc(n, sizeof *list)) == NULL)
         return NO_MEMORY(b);
     for (int64_t k = 0; k < n; k++)
@@ -246,6 +248,7 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
     SKED_TRY(check_text(b, "op type", type, err));
     SKED_TRY(name_op(b, name, err));
     SKED_TRY(check_amount(b, op, "duration", duration, err));
+    assert(b->g.op_names.count == 0 || b->g.op_names.count == op + 1); /* all have names, or none */
     if (type != NULL && (type_id = sked_i_names_add(&b->g.type_names, type, strlen(type), &fresh)) < 0)
         return NO_MEMORY(b);
     put_presets(b, sked_i_op_table, sked_i_op_attributes, op);
@@ -266,6 +269,7 @@ cleanup:
 /* A column that is there only where it is used begins: all have the preset so far. */
 static bool begin_column(sked_builder *b, const sked_i_attribute *a)
 {
+    assert(a->when_used && *sked_i_column(&b->g, a) == NULL);
     const int64_t count = a->info.of_edges ? b->g.n_edges : b->g.n_ops;
     void *column = sked_i_arena_alloc(&b->g.arena, a->info.of_edges ? b->edge_cap : b->op_cap, a->size);
     *sked_i_column(&b->g, a) = column;
@@ -354,6 +358,7 @@ sked_status sked_builder_add_duration(sked_builder *b, int32_t op, const char *d
         !SKED_OWN_GROW(&b->g.arena, b->g.on_duration, b->on_duration_cap, b->n_on + 1) ||
         !SKED_OWN_GROW(&b->g.arena, b->on_last, b->on_last_cap, b->g.on_names.count + 1))
         return NO_MEMORY(b);
+    assert(b->g.on_ptr[op + 1] == b->n_on);
     const int32_t name = sked_i_names_add(&b->g.on_names, device, strlen(device), &fresh);
     if (name < 0)
         return NO_MEMORY(b);
@@ -381,6 +386,7 @@ sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resourc
     if (!SKED_OWN_GROW(&b->g.arena, b->g.demand_resource, b->demand_resource_cap, b->n_demands + 1) ||
         !SKED_OWN_GROW(&b->g.arena, b->g.demand_amount, b->demand_amount_cap, b->n_demands + 1))
         return NO_MEMORY(b);
+    assert(b->g.demand_ptr[op + 1] == b->n_demands);
     const int64_t first = b->g.demand_ptr[op];
     int64_t k = b->n_demands; /* a few demands are kept sorted by resource; many are sorted once, later */
     b->demands_mixed = b->demands_mixed || (k - first >= 32 && b->g.demand_resource[k - 1] >= resource);
@@ -483,6 +489,7 @@ static sked_status count_edges(sked_graph *g, bool *sorted, sked_error *err)
     }
     for (int32_t i = 0; i < g->n_ops; i++)
         g->succ_ptr[i + 1] += g->succ_ptr[i];
+    assert(g->succ_ptr[g->n_ops] == g->n_edges);
 cleanup:
     return st;
 }
@@ -494,9 +501,10 @@ static inline void scatter(char *to, const char *from, const int64_t *place, int
         memcpy(to + (size_t)place[e] * size, from + (size_t)e * size, size);
 }
 
-/* Element e of the array goes to place[e] of a new one. */
+/* Element e of the array moves to place[e] of a new one. */
 static sked_status reorder(sked_graph *g, void **array, size_t size, const int64_t *place, sked_error *err)
 {
+    assert(size == 8 || size == 4 || size == 1);
     char *sorted = sked_i_arena_alloc(&g->arena, g->n_edges, size);
     if (sorted == NULL)
         return sked_i_no_memory(err);
@@ -550,6 +558,7 @@ static sked_status settle_lags(sked_graph *g, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_OWN(&g->arena, g->edge_lag_given, g->n_edges);
+    assert(g->n_carried == 0);
     for (int64_t e = 0; e < g->n_edges; e++) {
         g->edge_lag_given[e] = isnan(g->edge_lag[e]) ? 0 : 1;
         if (!g->edge_lag_given[e])
@@ -578,6 +587,7 @@ static sked_status build_preds(sked_graph *g, sked_error *err)
     }
     memmove(g->pred_ptr + 1, g->pred_ptr, (size_t)n * sizeof *g->pred_ptr);
     g->pred_ptr[0] = 0;
+    assert(g->pred_ptr[n] == g->n_edges);
 cleanup:
     return st;
 }
@@ -598,6 +608,7 @@ static sked_status cycle_error(const sked_graph *g, const int32_t *indegree, int
         int64_t k = g->pred_ptr[op];
         while (g->edge_distance[g->pred_edge[k]] > 0 || indegree[g->pred_op[k]] <= 0)
             k++;
+        assert(k < g->pred_ptr[op + 1]);
         again = next[g->pred_op[k]] >= 0 || g->pred_op[k] == start;
         next[g->pred_op[k]] = op;
         op = g->pred_op[k];
@@ -668,6 +679,7 @@ static sked_status list_users(sked_graph *g, sked_error *err)
             g->user_op[at] = i;
             g->user_amount[at] = g->demand_amount[k];
         }
+    assert(g->user_ptr[0] == 0 && g->user_ptr[g->n_resources] == count);
 cleanup:
     return st;
 }

@@ -1,6 +1,7 @@
 /* Transitive closure as bit rows, and the relations between ops that follow from it. */
 #include "graph/relations.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Blocks are computed in a compact buffer, then copied out: strided rows would miss a page each. */
@@ -64,6 +65,7 @@ bool sked_i_relations_fill(const sked_graph *g, const sked_i_closure *c, const s
                            uint8_t *relation)
 {
     const int64_t n = c->n;
+    assert(c->n == g->n_ops);
     memset(relation, SKED_I_RELATION_INCOMPARABLE, (size_t)(n * n));
     for (int64_t i = 0; i < n; i++) {
         const uint64_t *row = sked_i_closure_row(c, (int32_t)i);

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "graph/like.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ void sked_generate_options_init_sized(sked_generate_options *opt, size_t size)
 
 void sked_i_draft_edge(sked_i_draft *p, int32_t from, int32_t to)
 {
+    assert(from >= 0 && to >= 0);
     if (p->failed || !SKED_OWN_GROW(&p->arena, p->from, p->from_cap, p->n_edges + 1) ||
         !SKED_OWN_GROW(&p->arena, p->to, p->to_cap, p->n_edges + 1)) {
         p->failed = true;
@@ -93,6 +95,7 @@ static sked_status sort_plan(sked_i_draft *p, int64_t **rows, sked_error *err)
     }
     memmove(ptr + 1, ptr, (size_t)p->n * sizeof *ptr);
     ptr[0] = 0;
+    assert(ptr[p->n] == p->n_edges);
     sked_i_arena_drop(&p->arena, p->from);
     sked_i_arena_drop(&p->arena, p->to);
     sked_i_arena_drop(&p->arena, p->distance);

@@ -11,6 +11,8 @@
 #include "base/hash.h"
 #include "graph/attributes.h"
 
+#include <assert.h>
+
 /* Open addressing table from names to indices; names live in a pool owned by someone else. */
 typedef struct sked_i_names {
     char *pool; /* 0-terminated strings */
@@ -71,6 +73,7 @@ int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size);
 void sked_i_names_free(sked_i_names *t);
 static inline const char *sked_i_names_at(const sked_i_names *t, int32_t i)
 {
+    assert(i >= 0 && i < t->count);
     return t->pool + t->offset[i];
 }
 

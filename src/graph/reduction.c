@@ -7,6 +7,7 @@
  */
 #include "graph/relations.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* The ops' own order where that is topological (edges of most graphs are short in it), else the graph's. */
@@ -48,6 +49,7 @@ sked_status sked_i_relation_dag_create(const sked_graph *g, sked_i_relation_dag 
     }
     memmove(d.ptr + 1, d.ptr, (size_t)n * sizeof *d.ptr);
     d.ptr[0] = 0;
+    assert(d.ptr[n] == g->n_edges - g->n_carried);
     *out = d;
     return SKED_OK;
 cleanup:
@@ -64,6 +66,7 @@ void sked_i_relation_dag_clear(sked_i_relation_dag *d)
 void sked_i_sweep_bits(const sked_i_relation_sweep *s, uint64_t *rows)
 {
     const sked_i_relation_dag *d = s->dag;
+    assert(s->begin < s->end && s->column < s->end && s->end - s->column <= 64 * SKED_I_SWEEP_WORDS);
     for (int32_t p = s->end - 1; p >= s->begin; p--) {
         uint64_t *row = rows + (int64_t)(p - s->begin) * SKED_I_SWEEP_WORDS, sum[SKED_I_SWEEP_WORDS] = {0};
         for (int64_t k = d->ptr[p]; k < d->ptr[p + 1] && d->to[k] < s->end; k++) {
@@ -91,6 +94,7 @@ static double decide_lags(const sked_i_relation_sweep *s, const double *lag, int
 {
     const int64_t *edge = s->dag->edge;
     int64_t best = -1;
+    assert(k < last);
     for (int64_t i = k; i < last; i++)
         if (lag[edge[i]] > longest && (best < 0 || lag[edge[i]] > lag[edge[best]]))
             best = i;
@@ -214,6 +218,7 @@ static sked_status run_blocks(const sked_graph *g, sked_i_reduction kind, const 
                                          .begin = plan->first[b],
                                          .column = column,
                                          .end = n - column < plan->columns ? n : column + plan->columns};
+        assert(s.end - s.begin <= plan->rows);
         if (kind == SKED_I_REDUCE_PATHS)
             sked_i_sweep_bits(&s, &rows->bits);
         else

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "graph/graph.h"
 
+#include <assert.h>
+
 /* A closure holds n * n bits: 1 GiB is reached at 92,681 ops. */
 #define SKED_I_CLOSURE_LIMIT ((int64_t)1 << 30)
 /* Row operations (one edge in one block, 64 bytes) of a reduction: 2e10 is a matter of minutes. */
@@ -62,6 +64,7 @@ SKED_MUST_CHECK sked_status sked_i_closure_create(const sked_graph *g, int64_t m
 void sked_i_closure_destroy(sked_i_closure *c);
 static inline const uint64_t *sked_i_closure_row(const sked_i_closure *c, int32_t op)
 {
+    assert(op >= 0 && op < c->n);
     return c->bits + c->position[op] * c->words;
 }
 /* Does a path lead from op i to op j? Never from an op to itself. */

@@ -5,6 +5,8 @@
  */
 #include "graph/generate.h"
 
+#include <assert.h>
+
 enum { CIRCUIT_KIND };
 enum { MULTIPLIER, DIVIDER };
 static const sked_option circuit_options[] = {
@@ -22,6 +24,7 @@ static int32_t add_gate(sked_i_draft *p, int32_t a, int32_t b)
     if (a == zero && b == zero)
         return zero;
     const int32_t op = p->n++;
+    assert(op < p->nodes);
     p->kind[op] = AND;
     if (a != zero)
         sked_i_draft_edge(p, a, op);

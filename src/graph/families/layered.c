@@ -1,6 +1,7 @@
 /* Layered graphs as in Gagrani et al., "Neural Topological Ordering for Computation Graphs", 2022. */
 #include "graph/generate.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { WIDTH, DENSITY, SKIPS };
@@ -62,6 +63,7 @@ static void join_layers(sked_i_draft *p, const layers *l, int32_t upper, double 
     for (int64_t i = 0; i < large; i++) {
         const bool more = sked_i_rng_below(&p->rng, (uint64_t)(large - i)) < (uint64_t)extra;
         const int64_t window = count / large + more;
+        assert(window >= 1 && window <= small);
         int64_t start = (2 * i + 1) * small + large - window * large;
         start = start < 0 ? 0 : start / (2 * large);
         start = start < small - window ? start : small - window;

@@ -4,6 +4,8 @@
  */
 #include "graph/generate.h"
 
+#include <assert.h>
+
 typedef struct tiles {
     sked_i_draft *plan;
     int32_t size;    /* tiles in a row */
@@ -21,6 +23,7 @@ static void add_task(tiles *t, uint8_t kind, int64_t a, int64_t b, int64_t c)
 {
     const int64_t needed[] = {a, b, c};
     const int32_t op = t->next++;
+    assert(op < t->plan->n && c >= 0);
     t->plan->kind[op] = kind;
     for (int i = 0; i < 3; i++)
         if (needed[i] >= 0 && t->writer[needed[i]] >= 0)
