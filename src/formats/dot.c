@@ -130,12 +130,6 @@ static sked_status node_attribute(parser *p, sked_i_word key, node_values *v)
     return sked_i_word_attribute(l->source, l->at, key, l->text, false, v->value, NULL, p->err);
 }
 
-static sked_status edge_attribute(parser *p, sked_i_word key, edge_values *v)
-{
-    const sked_i_dot_lexer *l = &p->lexer;
-    return sked_i_word_attribute(l->source, l->at, key, l->text, true, v->value, &v->given, p->err);
-}
-
 /* Graph attributes count in the outermost braces only; those of subgraphs are for drawing. */
 static sked_status graph_attribute(parser *p, sked_i_word key)
 {
@@ -163,7 +157,10 @@ static sked_status attributes(parser *p, node_values *v, edge_values *w)
             SKED_TRY(expect(p, '=', "'=' after an attribute name"));
             if (p->lexer.kind != SKED_I_DOT_ID)
                 return fail_here(p, "the value of an attribute");
-            SKED_TRY(v ? node_attribute(p, key, v) : w ? edge_attribute(p, key, w) : graph_attribute(p, key));
+            SKED_TRY(v   ? node_attribute(p, key, v)
+                     : w ? sked_i_word_attribute(p->lexer.source, p->lexer.at, key, p->lexer.text, true,
+                                                 w->value, &w->given, p->err)
+                         : graph_attribute(p, key));
             SKED_TRY(advance(p));
             if (p->lexer.kind == ',' || p->lexer.kind == ';')
                 SKED_TRY(advance(p));

@@ -122,7 +122,7 @@ typedef struct reader {
     sked_i_onnx_scope scope; /* the tensors of the main graph */
     sked_i_onnx_devices devices;
     sked_builder *b;
-    sked_i_buffer text;
+    sked_i_buffer text, name; /* of the op being added: its type and its name */
 
     /* edges into op i: its sources, what comes from each, and who was counted last */
     int32_t *sources, *tensor_mark, *op_mark;
@@ -198,11 +198,12 @@ static const char *type_of(reader *r, const Onnx__NodeProto *node)
 }
 
 /*
- * The node's name, else that of its first output, else its type; in `name`. Where another op has it already,
+ * The node's name, else that of its first output, else its type; in r->name. Where another op has it already,
  * "_" and the node's number follow, as often as it takes.
  */
-static bool name_node(reader *r, size_t i, sked_i_buffer *name)
+static bool name_node(reader *r, size_t i)
 {
+    sked_i_buffer *name = &r->name;
     const Onnx__NodeProto *node = r->graph->node[i];
     name->size = 0;
     sked_i_buffer_text(name, node->name && node->name[0]                ? node->name
@@ -241,7 +242,7 @@ static sked_status place_op(const reader *r, size_t i, sked_error *err)
     return st;
 }
 
-static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
+static sked_status add_op(reader *r, size_t i)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
     sked_status st = SKED_OK;
@@ -256,22 +257,12 @@ static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
         memory += t >= 0 ? sked_i_onnx_bytes(&r->scope.tensor[t]) : 0;
     }
     const char *type = type_of(r, node);
-    if (type == NULL || !name_node(r, i, name))
+    if (type == NULL || !name_node(r, i))
         return sked_i_no_memory(r->err);
-    SKED_BUILD(r->source, NULL, sked_builder_add_op(r->b, name->data, type, duration, NULL, &cause));
+    SKED_BUILD(r->source, NULL, sked_builder_add_op(r->b, r->name.data, type, duration, NULL, &cause));
     SKED_BUILD(r->source, NULL, sked_builder_set_memory(r->b, (int32_t)i, memory, &cause));
     SKED_BUILD(r->source, NULL, place_op(r, i, &cause));
 cleanup:
-    return st;
-}
-
-static sked_status add_ops(reader *r)
-{
-    sked_i_buffer name = {0};
-    sked_status st = SKED_OK;
-    for (size_t i = 0; i < r->graph->n_node && st == SKED_OK; i++)
-        st = add_op(r, i, &name);
-    sked_i_buffer_free(&name);
     return st;
 }
 
@@ -355,7 +346,8 @@ static sked_status build(reader *r, sked_graph **out)
     const bool named = name != NULL && name[0] != 0 && sked_i_utf8_valid(name);
     SKED_TRY(sked_i_source_begin(r->source, named ? name : NULL, &r->b, err));
     SKED_TRY(add_tensors(r));
-    SKED_TRY(add_ops(r));
+    for (size_t i = 0; i < r->graph->n_node; i++)
+        SKED_TRY(add_op(r, i));
     SKED_TRY(add_edges(r));
     SKED_BUILD(r->source, NULL, sked_builder_finish(r->b, out, &cause));
 cleanup:
@@ -387,6 +379,7 @@ cleanup:
         onnx__model_proto__free_unpacked(model, &allocator);
     sked_builder_destroy(r.b);
     sked_i_buffer_free(&r.text);
+    sked_i_buffer_free(&r.name);
     sked_i_arena_free(&r.arena);
     return st;
 }

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "graph/distribution.h"
 #include "graph/graph.h"
-#include "graph/like.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -330,6 +329,76 @@ static const sked_i_family *find_family(const char *name, sked_error *err)
     return NULL;
 }
 
+/* ------------------------------------------------------------------ graphs like those of a publication */
+
+/* A parameter; scaled: its value is for 50 ops and falls with their number, so that degrees stay. */
+typedef struct parameter {
+    const char *option; /* NULL: none */
+    double value;
+    bool scaled;
+} parameter;
+
+typedef struct like {
+    const char *name, *family;
+    parameter value[2];
+    double parallelism; /* graphs with less work per critical path are drawn again */
+} like;
+
+/*
+ * paper: table 2 of "Robust Scheduling with GFlowNets" (ICLR 2023), which prints no parameters but says that
+ * its graphs allow a speedup of 3 at least, and what list scheduling reaches. layered is published; the
+ * others have the density, about 8 neighbours of an op, at which list comes nearest (docs/generators.md).
+ */
+static const like lines[] = {
+    {"paper", "erdos-renyi", {{"p", 0.163, true}}, 3},
+    {"paper", "layered", {{0}}, 3},
+    {"paper", "stochastic-block", {{"p-in", 0.3, true}, {"p-out", 0.12, true}}, 3},
+    {"paper", "watts-strogatz", {{"k", 8, false}}, 3},
+    {"paper", "barabasi-albert", {{"m", 4, false}}, 3},
+};
+enum { N_LINES = sizeof lines / sizeof *lines };
+
+/* The line of a set for the family. */
+static sked_status find_like(const char *name, const char *family, const like **out, sked_error *err)
+{
+    const char *names[N_LINES];
+    char quoted[80], hint[120];
+    bool known = false;
+    for (int i = 0; i < N_LINES; i++) {
+        names[i] = lines[i].name;
+        if (strcmp(lines[i].name, name) != 0)
+            continue;
+        known = true;
+        if (strcmp(lines[i].family, family) == 0) {
+            *out = &lines[i];
+            return SKED_OK;
+        }
+    }
+    sked_i_quote(name, strlen(name), quoted, sizeof quoted);
+    if (known)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: the set '%s' has no graphs of this family", family,
+                           quoted);
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no set of parameters is called '%s'%s", quoted,
+                       sked_i_suggest(quoted, names, N_LINES, hint, sizeof hint));
+}
+
+/* Sets the values that were not given, and marks them as given. */
+static void apply_like(const like *l, const sked_option *options, int n_options, int32_t nodes,
+                       double *value, bool *given)
+{
+    for (int k = 0; k < 2 && l->value[k].option != NULL; k++)
+        for (int i = 0; i < n_options; i++) {
+            const parameter *p = &l->value[k];
+            if (given[i] || strcmp(options[i].name, p->option) != 0)
+                continue;
+            const double scale = p->scaled && nodes > 0 ? 50.0 / nodes : 1;
+            value[i] = fmin(options[i].max, p->value * scale);
+            given[i] = true;
+        }
+}
+
+/* ------------------------------------------------------------------ one or several graphs */
+
 /* The options that settings name; called after they have been parsed, so every name is known. */
 static void find_given(const sked_family_info *f, const sked_generate_options *o, bool *given)
 {
@@ -416,7 +485,7 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
     sked_status st = SKED_OK;
     double value[MOST_OPTIONS];
     bool given[MOST_OPTIONS];
-    const sked_i_like *like = NULL;
+    const like *set = NULL;
     const sked_i_family *f = find_family(family, err);
     if (f == NULL)
         return SKED_ERR_ARGUMENT;
@@ -428,9 +497,9 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
     find_given(&f->info, opt, given);
     if (opt->like == NULL)
         return generate_once(f, opt, value, given, opt->seed, out, err);
-    SKED_TRY(sked_i_like_find(opt->like, family, &like, err));
-    sked_i_like_apply(like, f->info.options, f->info.n_options, opt->nodes, value, given);
-    SKED_TRY(generate_parallel(f, opt, value, given, like->parallelism, out, err));
+    SKED_TRY(find_like(opt->like, family, &set, err));
+    apply_like(set, f->info.options, f->info.n_options, opt->nodes, value, given);
+    SKED_TRY(generate_parallel(f, opt, value, given, set->parallelism, out, err));
 cleanup:
     return st;
 }
