@@ -383,8 +383,8 @@ static sked_status find_like(const char *name, const char *family, const like **
 }
 
 /* Sets the values that were not given, and marks them as given. */
-static void apply_like(const like *l, const sked_option *options, int n_options, int32_t nodes,
-                       double *value, bool *given)
+static void apply_like(const like *l, const sked_option *options, int n_options, int32_t nodes, double *value,
+                       bool *given)
 {
     for (int k = 0; k < 2 && l->value[k].option != NULL; k++)
         for (int i = 0; i < n_options; i++) {
