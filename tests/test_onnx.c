@@ -704,22 +704,23 @@ static void test_functions(void **state)
 
 static void test_table(void **state)
 {
-    size_t count = 0;
-    const sked_i_onnx_operator *all = sked_i_onnx_operators(&count);
-    (void)state;
-    assert_true(count > 200);
-    for (size_t i = 0; i < count; i++) {
-        small_node n;
-        assert_true(i == 0 || strcmp(all[i - 1].name, all[i].name) < 0);
-        read_node(&n, all[i].name, "");
-        assert_ptr_equal(sked_i_onnx_operator_find(&n.node), &all[i]);
-        assert_true(all[i].types[0] != 0);
-    }
+    sked_i_onnx_index all = {0};
     small_node n;
+    (void)state;
+    assert_true(sked_i_onnx_index_create(&all));
+    assert_true(all.names.count > 200);
+    for (int32_t i = 0; i < all.names.count; i++) {
+        read_node(&n, sked_i_names_at(&all.names, i), "");
+        const sked_i_onnx_operator *o = sked_i_onnx_operator_find(&all, &n.node);
+        assert_non_null(o);
+        assert_non_null(strstr(o->names, sked_i_names_at(&all.names, i)));
+        assert_true(o->types[0] != 0 && o->rule != NULL);
+    }
     read_node(&n, "com.example.Relu", "");
-    assert_null(sked_i_onnx_operator_find(&n.node));
+    assert_null(sked_i_onnx_operator_find(&all, &n.node));
     read_node(&n, "ai.onnx.Relu", "");
-    assert_non_null(sked_i_onnx_operator_find(&n.node));
+    assert_non_null(sked_i_onnx_operator_find(&all, &n.node));
+    sked_i_names_free(&all.names);
 }
 
 /* Every operator that Debian's copy of the standard declares has a row. */
@@ -727,6 +728,7 @@ static void test_standard(void **state)
 {
     static const char start[] = "CLASS_NAME(Onnx, ";
     FILE *f = fopen("/usr/include/onnx/defs/operator_sets.h", "r");
+    sked_i_onnx_index all = {0};
     char line[300];
     int seen = 0;
     (void)state;
@@ -734,6 +736,7 @@ static void test_standard(void **state)
         print_message("skipped: no operator_sets.h of libonnx-dev\n");
         skip();
     }
+    assert_true(sked_i_onnx_index_create(&all));
     while (fgets(line, sizeof line, f) != NULL) {
         const char *at = strstr(line, start);
         char name[60];
@@ -741,11 +744,12 @@ static void test_standard(void **state)
         if (at == NULL || sscanf(at + sizeof start - 1, "%*d, %59[A-Za-z0-9]", name) != 1)
             continue;
         read_node(&n, name, "");
-        if (sked_i_onnx_operator_find(&n.node) == NULL)
+        if (sked_i_onnx_operator_find(&all, &n.node) == NULL)
             fail_msg("%s is not in the table", name);
         seen++;
     }
     fclose(f);
+    sked_i_names_free(&all.names);
     assert_true(seen > 170);
 }
 
@@ -869,15 +873,16 @@ static void test_hostile(void **state)
 {
     static bench b;
     static small_node n;
-    size_t count = 0;
-    const sked_i_onnx_operator *all = sked_i_onnx_operators(&count);
+    sked_i_onnx_index all = {0};
     sked_i_rng rng;
     (void)state;
     sked_i_rng_seed(&rng, 7, 0);
+    assert_true(sked_i_onnx_index_create(&all));
     for (int round = 0; round < 60; round++)
-        for (size_t i = 0; i < count; i++) {
+        for (int32_t i = 0; i < all.names.count; i++) {
+            const char *name = sked_i_names_at(&all.names, i);
             begin(&b);
-            read_node(&n, all[i].name, "");
+            read_node(&n, name, "");
             odd_attributes(&rng, &n);
             n.node.n_input = (size_t)sked_i_rng_below(&rng, 6);
             n.node.n_output = (size_t)sked_i_rng_below(&rng, 4);
@@ -895,9 +900,10 @@ static void test_hostile(void **state)
             const double cost = sked_i_onnx_infer(&b.shapes, &b.scope, &n.node);
             assert_true(cost >= 0 && cost <= 0x1p53);
             for (size_t k = 0; k < n.node.n_output; k++)
-                check_sane(all[i].name, &b.scope.tensor[sked_i_names_find(&b.scope.names, n.out[k], 1)]);
+                check_sane(name, &b.scope.tensor[sked_i_names_find(&b.scope.names, n.out[k], 1)]);
             end(&b);
         }
+    sked_i_names_free(&all.names);
 }
 
 /* ------------------------------------------------------------------ devices */

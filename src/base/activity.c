@@ -90,6 +90,7 @@ static void rescale(sked_i_activity *a)
 
 void sked_i_activity_bump(sked_i_activity *a, int32_t var)
 {
+    assert(var >= 0 && var < a->n && a->bump > 0);
     a->score[var] += a->bump;
     if (a->at[var] >= 0)
         move_up(a, a->at[var]);

@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Stands before each array; 16 bytes keep the alignment of malloc. */
@@ -74,6 +75,7 @@ bool sked_i_arena_grow(sked_i_arena *a, void **array, int64_t *cap, int64_t need
 {
     if (need <= *cap)
         return true;
+    assert(*array != NULL || *cap == 0);
     const int64_t half = *cap + *cap / 2 + 8, wanted = half < need ? need : half;
     void *bigger = *array == NULL ? sked_i_arena_alloc(a, wanted, size) : resize(a, *array, wanted, size);
     if (bigger == NULL)
@@ -94,6 +96,7 @@ void sked_i_arena_drop(sked_i_arena *a, void *array)
     if (array == NULL)
         return;
     block *b = block_of(array);
+    assert((b->after != NULL ? b->after->before : a->last) == b); /* the array is of this arena */
     if (b->before != NULL)
         b->before->after = b->after;
     *(b->after != NULL ? &b->after->before : &a->last) = b->before;

@@ -1,6 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "base/child.h"
 
+#include "base/file.h"
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED
 #include <dirent.h>
@@ -17,17 +19,7 @@
 
 bool sked_i_child_send(int out, const void *record, size_t size)
 {
-    const unsigned char *from = record;
-    while (size > 0) {
-        const ssize_t sent = write(out, from, size);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent <= 0)
-            return false;
-        from += sent;
-        size -= (size_t)sent;
-    }
-    return true;
+    return sked_i_write_all(out, record, (int64_t)size);
 }
 
 static void follow_parent(pid_t parent)
@@ -64,13 +56,10 @@ static bool can_fork(void)
 bool sked_i_child_start(sked_i_child *c, size_t size, void (*work)(void *data, int pipe), void *data)
 {
     int ends[2];
-    *c = (sked_i_child){0};
-    if (!can_fork())
-        return false;
-    *c = (sked_i_child){.size = size, .record = sked_i_alloc((int64_t)size, 1)};
+    *c = (sked_i_child){.size = size, .record = can_fork() ? sked_i_alloc((int64_t)size, 1) : NULL};
     if (c->record == NULL || pipe(ends) != 0) {
         free(c->record);
-        c->record = NULL;
+        *c = (sked_i_child){0};
         return false;
     }
     const pid_t self = getpid(), pid = fork();

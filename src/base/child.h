@@ -22,7 +22,7 @@ typedef struct sked_i_child {
  * Neither memory nor a process to be had: false, and the caller does the work itself.
  */
 bool sked_i_child_start(sked_i_child *c, size_t size, void (*work)(void *data, int pipe), void *data);
-/* In the child: false when nobody listens any more. */
+/* In the child: false when the parent has closed the pipe. */
 bool sked_i_child_send(int pipe, const void *record, size_t size);
 
 typedef enum sked_i_child_news {

@@ -7,7 +7,7 @@
 typedef struct sked_i_limit {
     double begin, deadline; /* seconds of sked_clock */
     const volatile sig_atomic_t *stop;
-    const volatile sig_atomic_t *halt; /* of a part of a run: another part ends it; NULL: nobody does */
+    const volatile sig_atomic_t *halt; /* another part of the run ends this one; NULL: none does */
     /* The time left may shape the work (cooling, shares). false with an iteration limit: then results must
      * repeat. */
     bool paced;
@@ -27,7 +27,7 @@ bool sked_i_limit_stopped(const sked_i_limit *limit);
 /* Asks for a stop from another thread. */
 void sked_i_ask_stop(volatile sig_atomic_t *stop);
 /*
- * A limit heard while one result is made. A stop is heard at once; the time only when more than `free_steps`
+ * A limit checked while one result is made. A stop ends it at once; the time only when more than `free_steps`
  * are done: a result that takes moderate work is finished, since it is better than none.
  */
 typedef struct sked_i_pace {

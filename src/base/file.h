@@ -18,13 +18,16 @@ SKED_MUST_CHECK sked_status sked_i_file_write(const char *path, const char *data
 SKED_MUST_CHECK sked_status sked_i_file_save(const char *path, const char *data, int64_t size,
                                              sked_error *err);
 
+/* All of data to an open descriptor, through interrupts; false: errno says why not. */
+bool sked_i_write_all(int fd, const char *data, int64_t size);
+
 /* A file that grows line by line and survives a power cut after each: what was measured must not be lost. */
 typedef struct sked_i_append {
     int file; /* descriptor; -1: closed */
     char *path;
 } sked_i_append;
 
-/* Keeps the first `keep` bytes of the file (0: starts it anew, creating it) and goes on behind them. "-":
+/* Keeps the first `keep` bytes of the file (0: empties or creates it) and appends to them. "-":
  * standard output. Close in any case; {.file = -1} is closed. IO, MEMORY. */
 SKED_MUST_CHECK sked_status sked_i_append_open(sked_i_append *a, const char *path, int64_t keep,
                                                sked_error *err);

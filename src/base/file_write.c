@@ -1,8 +1,8 @@
 /*
  * The one way a file is written. The text goes to a temporary file in the folder of the target, which is then
- * renamed over it: whoever reads the target, and whenever the process dies, there is the old file or the new
- * one. Temporary names come from the system's entropy and are created with O_EXCL, so nobody can prepare a
- * link under the name; the folder is held open, so nobody can exchange it meanwhile.
+ * renamed over it: a reader of the target sees the old file or the new one, even where the process dies.
+ * Temporary names come from the system's entropy and are created with O_EXCL, so that no link can be prepared
+ * under the name; the folder is held open, so that it cannot be exchanged meanwhile.
  */
 #define _GNU_SOURCE /* O_PATH, getentropy */
 #include "base/file.h"
@@ -23,7 +23,7 @@
 
 enum { TEMPORARY_SIZE = 32, MAX_LINKS = 40, MAX_ATTEMPTS = 100 };
 
-/* Where a write goes. */
+/* The target of a write. */
 typedef struct place {
     char *path;       /* links at its end are resolved */
     const char *name; /* its last part */
@@ -150,7 +150,7 @@ static sked_status find_place(const char *path, place *p, sked_error *err)
 
 /* ------------------------------------------------------------------ what */
 
-static bool write_all(int fd, const char *data, int64_t size)
+bool sked_i_write_all(int fd, const char *data, int64_t size)
 {
     while (size > 0) {
         const ssize_t n = write(fd, data, (size_t)(size > 1 << 30 ? 1 << 30 : size));
@@ -164,12 +164,12 @@ static bool write_all(int fd, const char *data, int64_t size)
     return true;
 }
 
-/* File systems that cannot sync at all say so; that is no failure of this file. */
+/* File systems, pipes and terminals that cannot sync at all say so; that is no failure of this file. */
 static bool sync_to_disk(int fd)
 {
     while (fsync(fd) != 0)
         if (errno != EINTR)
-            return errno == EINVAL || errno == ENOTSUP;
+            return errno == EINVAL || errno == EROFS || errno == ENOTSUP;
     return true;
 }
 
@@ -225,7 +225,7 @@ static bool replace(const place *p, const char *data, int64_t size, bool durable
     const int fd = create_temporary(p, temporary);
     if (fd < 0)
         return false;
-    bool good = write_all(fd, data, size) && (!p->exists || keep_rights(fd, &p->info)) &&
+    bool good = sked_i_write_all(fd, data, size) && (!p->exists || keep_rights(fd, &p->info)) &&
                 (!durable || sync_to_disk(fd));
     int cause = errno;
     if (!close_written(fd) && good) {
@@ -245,11 +245,11 @@ static bool replace(const place *p, const char *data, int64_t size, bool durable
 static bool write_in_place(const place *p, const char *data, int64_t size)
 {
     if (p->stream >= 0)
-        return write_all(p->stream, data, size);
+        return sked_i_write_all(p->stream, data, size);
     const int fd = open(p->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    const bool good = write_all(fd, data, size);
+    const bool good = sked_i_write_all(fd, data, size);
     const int cause = errno;
     const bool closed = close_written(fd);
     if (!good)
@@ -261,7 +261,7 @@ static sked_status write_file(const char *path, const char *data, int64_t size, 
 {
     place p;
     if (strcmp(path, "-") == 0)
-        return write_all(1, data, size) ? SKED_OK : write_error("standard output", true, err);
+        return sked_i_write_all(1, data, size) ? SKED_OK : write_error("standard output", true, err);
     sked_status st = find_place(path, &p, err);
     if (st != SKED_OK)
         return st;
@@ -304,12 +304,6 @@ sked_status sked_file_check(const char *path, sked_error *err)
 
 /* ------------------------------------------------------------------ files that grow */
 
-static sked_status append_error(const sked_i_append *a, sked_error *err)
-{
-    return sked_i_fail(err, errno == ENOMEM ? SKED_ERR_MEMORY : SKED_ERR_IO, "%s: cannot write: %s", a->path,
-                       strerror(errno));
-}
-
 sked_status sked_i_append_open(sked_i_append *a, const char *path, int64_t keep, sked_error *err)
 {
     a->file = -1;
@@ -319,22 +313,14 @@ sked_status sked_i_append_open(sked_i_append *a, const char *path, int64_t keep,
                   ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
                   : open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC | (keep == 0 ? O_TRUNC : 0), 0666);
     if (a->file < 0 || (keep > 0 && (ftruncate(a->file, keep) != 0 || lseek(a->file, keep, SEEK_SET) < 0)))
-        return append_error(a, err);
+        return write_error(path, true, err);
     return SKED_OK;
 }
 
 sked_status sked_i_append_add(sked_i_append *a, const char *data, int64_t size, sked_error *err)
 {
-    while (a->file >= 0 && size > 0) {
-        const ssize_t n = write(a->file, data, (size_t)size);
-        if (n < 0 && errno != EINTR)
-            return append_error(a, err);
-        data += n > 0 ? n : 0;
-        size -= n > 0 ? n : 0;
-    }
-    /* pipes and terminals have no disk to be on */
-    if (a->file >= 0 && fsync(a->file) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
-        return append_error(a, err);
+    if (a->file >= 0 && !(sked_i_write_all(a->file, data, size) && sync_to_disk(a->file)))
+        return write_error(a->path, true, err);
     return SKED_OK;
 }
 

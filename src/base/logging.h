@@ -10,7 +10,7 @@
 #ifdef SKED_WITH_LOG
 /* Is anyone listening at this level? */
 bool sked_i_logging(int level);
-/* One line, without its end, to whoever listens. Threads may call it at the same time. */
+/* One line, without its end, to the listener, if there is one. Threads may call it at the same time. */
 void sked_i_logging_line(int level, const char *room, const char *format, ...) SKED_PRINTF(3, 4);
 #define SKED_LOG(level, room, ...)                             \
     do {                                                       \

@@ -25,10 +25,15 @@ static void *in_large_pages(void *p, size_t bytes)
     return p;
 }
 
+static bool fits(int64_t count, size_t size, size_t *bytes)
+{
+    return count >= 0 && !__builtin_mul_overflow((size_t)count, size, bytes) && *bytes <= PTRDIFF_MAX;
+}
+
 void *sked_i_alloc(int64_t count, size_t size)
 {
     size_t bytes;
-    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) || bytes > PTRDIFF_MAX)
+    if (!fits(count, size, &bytes))
         return NULL;
     return in_large_pages(malloc(bytes ? bytes : 1), bytes);
 }
@@ -36,7 +41,7 @@ void *sked_i_alloc(int64_t count, size_t size)
 void *sked_i_alloc_zero(int64_t count, size_t size)
 {
     size_t bytes;
-    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) || bytes > PTRDIFF_MAX)
+    if (!fits(count, size, &bytes))
         return NULL;
     return in_large_pages(calloc(bytes ? bytes : 1, 1), bytes);
 }
@@ -54,13 +59,9 @@ bool sked_i_grow(void **array, int64_t *cap, int64_t need, size_t size)
 {
     if (need <= *cap)
         return true;
-    int64_t wanted = *cap + *cap / 2 + 8;
-    if (wanted < need)
-        wanted = need;
+    const int64_t half = *cap + *cap / 2 + 8, wanted = half < need ? need : half;
     size_t bytes;
-    if (__builtin_mul_overflow((size_t)wanted, size, &bytes) || bytes > PTRDIFF_MAX)
-        return false;
-    void *bigger = realloc(*array, bytes);
+    void *bigger = fits(wanted, size, &bytes) ? realloc(*array, bytes) : NULL;
     if (bigger == NULL)
         return false;
     *array = bigger;

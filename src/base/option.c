@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,5 +106,6 @@ sked_status sked_i_options_parse(const char *owner, const sked_option *table, in
 
 const char *sked_i_option_text(const sked_option *o, double value, const char *const *settings)
 {
+    assert(o->kind == SKED_OPTION_TEXT && value >= 0);
     return value == 0 ? o->preset : strchr(settings[(int)value - 1], '=') + 1;
 }

@@ -4,6 +4,7 @@
  */
 #ifndef SKED_BASE_RNG_H
 #define SKED_BASE_RNG_H
+#include <assert.h>
 #include <stdint.h>
 
 typedef struct sked_i_rng {
@@ -12,7 +13,7 @@ typedef struct sked_i_rng {
     int has_spare;
 } sked_i_rng;
 
-/* stream tells generators of the same seed apart (thread number, start number, ...). */
+/* stream distinguishes generators of the same seed (thread number, start number, ...). */
 void sked_i_rng_seed(sked_i_rng *r, uint64_t seed, uint64_t stream);
 double sked_i_rng_normal(sked_i_rng *r);      /* mean 0, deviation 1 */
 double sked_i_rng_exponential(sked_i_rng *r); /* mean 1 */
@@ -40,6 +41,7 @@ static inline double sked_i_rng_uniform(sked_i_rng *r)
 /* Uniform in 0..n-1, n >= 1; unbiased (Lemire's multiplication method). */
 static inline uint64_t sked_i_rng_below(sked_i_rng *r, uint64_t n)
 {
+    assert(n >= 1);
     unsigned __int128 m = (unsigned __int128)sked_i_rng_next(r) * n;
     if ((uint64_t)m < n) {
         const uint64_t threshold = -n % n;

@@ -5,6 +5,7 @@
  */
 #ifndef SKED_BASE_SET_H
 #define SKED_BASE_SET_H
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -65,6 +66,7 @@ static inline void sked_i_set_remove(sked_i_set *s, uint32_t i)
 /* Least member of a set that is not empty. */
 static inline uint32_t sked_i_set_first(const sked_i_set *s)
 {
+    assert(!sked_i_set_empty(s));
     uint32_t i = 0;
     for (int d = s->depth - 1; d >= 0; d--)
         i = i << 6 | (uint32_t)__builtin_ctzll(s->level[d][i]);

@@ -34,7 +34,7 @@ void sked_i_sized_write(void *out, const void *own, size_t known);
         if (sked_i_sized_check((out), #type, err) != SKED_OK) \
             return SKED_ERR_ARGUMENT;                         \
     } while (0)
-/* Does the caller's struct have this field? What owns memory goes only to those who will clear it. */
+/* Does the caller's struct have this field? Memory is handed only to callers that will free it. */
 #define SKED_KNOWS(x, field) \
     ((x)->size >= (size_t)((const char *)&(x)->field - (const char *)(x)) + sizeof(x)->field)
 #define SKED_GIVE(out, own) sked_i_sized_write((out), &(own), sizeof(own))

@@ -1,5 +1,7 @@
 #include "base/sort.h"
 
+#include <assert.h>
+
 enum { values = 256 };
 
 static void insertion_sort(sked_i_keyed *a, int64_t n)
@@ -33,7 +35,7 @@ static void count_digits(const sked_i_keyed *items, int64_t n, int low, int high
             count[d - low][items[i].key >> (8 * d) & (values - 1)]++;
 }
 
-/* Items are in order as far as the bits from `shift` on tell. Those alike so far are sorted by the rest. */
+/* Items are in order by the bits from `shift` on. Those that are equal there are sorted by the rest. */
 static void sort_alike(sked_i_keyed *items, sked_i_keyed *spare, int64_t n, int shift)
 {
     for (int64_t i = 0, end; i < n; i = end) {
@@ -45,12 +47,13 @@ static void sort_alike(sked_i_keyed *items, sked_i_keyed *spare, int64_t n, int 
 }
 
 /*
- * The first digits that differ are sorted by counting. They tell most items apart, so that the others need
+ * The first digits that differ are sorted by counting. They distinguish most items, so that the others need
  * no pass over everything.
  */
 void sked_i_sort_keyed(sked_i_keyed *items, sked_i_keyed *spare, int64_t n)
 {
     enum { passes = 4 };
+    assert(items != spare || n == 0);
     if (n <= 64) {
         insertion_sort(items, n);
         return;
@@ -80,6 +83,7 @@ void sked_i_sort_keyed(sked_i_keyed *items, sked_i_keyed *spare, int64_t n)
 
 void sked_i_sort_words(uint64_t *items, uint64_t *spare, int64_t n, int low)
 {
+    assert(low >= 0 && low < 64 && (items != spare || n == 0));
     uint64_t *from = items, *to = spare;
     for (int shift = low; shift < 64; shift += 8) {
         int64_t next[values] = {0}, sum = 0;

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -138,6 +139,7 @@ bool sked_parse_number(const char *text, double *out)
 /* Digits d1 d2 ... and the exponent of d1 as text: plain where short, else with an exponent. */
 static void assemble(char *out, bool negative, const char *digits, int n, int exponent)
 {
+    assert(n >= 1 && n <= 17 && digits[0] != '0');
     if (negative)
         *out++ = '-';
     if (exponent < -5 || exponent > 16) {
@@ -196,7 +198,6 @@ static void print_any(double x, char out[40])
     }
 }
 
-#ifdef __SIZEOF_INT128__
 /*
  * x * 10^places to the nearest integer, in exact arithmetic: x is mantissa * 2^-bits, so this is
  * mantissa * 5^places / 2^(bits - places). *same: the digits read back as x, since they are off by less than
@@ -247,14 +248,6 @@ static bool print_usual(double x, char out[40])
     assemble(out, signbit(x), digits, trim(digits, n), exponent);
     return true;
 }
-#else
-static bool print_usual(double x, char out[40])
-{
-    (void)x;
-    (void)out;
-    return false;
-}
-#endif
 
 const char *sked_format_number(double x, char *buf, size_t size)
 {
@@ -275,10 +268,22 @@ const char *sked_format_number(double x, char *buf, size_t size)
     return buf;
 }
 
+char *sked_i_decimal(int64_t x, char *end)
+{
+    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    do
+        *--end = (char)('0' + u % 10);
+    while (u /= 10);
+    if (x < 0)
+        *--end = '-';
+    return end;
+}
+
 void sked_i_buffer_add(sked_i_buffer *b, const char *bytes, size_t size)
 {
     if (b->failed)
         return;
+    assert(b->size == 0 || b->size < b->cap);
     if (!SKED_GROW(b->data, b->cap, b->size + (int64_t)size + 1)) {
         b->failed = true;
         return;
@@ -309,15 +314,8 @@ void sked_i_buffer_number(sked_i_buffer *b, double x)
 
 void sked_i_buffer_int(sked_i_buffer *b, int64_t x)
 {
-    char text[24], *s = text + sizeof text;
-    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-    do {
-        *--s = (char)('0' + u % 10);
-        u /= 10;
-    } while (u);
-    if (x < 0)
-        *--s = '-';
-    sked_i_buffer_add(b, s, (size_t)(text + sizeof text - s));
+    char text[24], *const end = text + sizeof text, *s = sked_i_decimal(x, end);
+    sked_i_buffer_add(b, s, (size_t)(end - s));
 }
 
 void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...)
@@ -335,6 +333,7 @@ void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...)
 
 int sked_i_utf8_length(const char *text, size_t size)
 {
+    assert(size > 0);
     const unsigned char *s = (const unsigned char *)text;
     const int n = s[0] < 0x80                   ? 1
                   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
@@ -480,6 +479,21 @@ void sked_i_buffer_json(sked_i_buffer *b, const char *text)
     sked_i_buffer_char(b, '"');
 }
 
+void sked_i_buffer_json_after(sked_i_buffer *b, const char *before, const char *text)
+{
+    sked_i_buffer_text(b, before);
+    sked_i_buffer_json(b, text);
+}
+
+void sked_i_buffer_number_after(sked_i_buffer *b, const char *before, double x)
+{
+    sked_i_buffer_text(b, before);
+    if (isinf(x))
+        sked_i_buffer_text(b, "null");
+    else
+        sked_i_buffer_number(b, x);
+}
+
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text)
 {
     for (const char *s = text; *s;) {
@@ -530,7 +544,7 @@ static int edit_distance(const char *a, const char *b)
     return row[m];
 }
 
-const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size)
+const char *sked_suggest(const char *word, const char *const *names, int count, char *buf, size_t size)
 {
     int best = 1000, which = -1;
     for (int i = 0; i < count; i++) {
@@ -547,16 +561,23 @@ const char *sked_i_suggest(const char *word, const char *const *names, int count
     return buf;
 }
 
-const char *sked_suggest(const char *word, const char *const *names, int count, char *buf, size_t size)
-{
-    return sked_i_suggest(word, names, count, buf, size);
-}
-
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size)
 {
     const size_t longest = 63; /* with the dots */
     escape_into(s, size, buf, buf_size - 1 < longest ? buf_size - 1 : longest);
     return buf;
+}
+
+sked_i_quoted sked_i_quoted_bytes(const char *s, size_t size)
+{
+    sked_i_quoted q;
+    escape_into(s, size, q.text, sizeof q.text - 1);
+    return q;
+}
+
+sked_i_quoted sked_i_quoted_text(const char *s)
+{
+    return sked_i_quoted_bytes(s, strlen(s));
 }
 
 bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code)

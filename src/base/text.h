@@ -13,6 +13,8 @@ bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int
 
 /* 0..2^64-1, digits only. */
 bool sked_i_parse_unsigned(const char *text, size_t size, uint64_t *out);
+/* Writes x so that it ends before `end`, at most 20 characters and no 0; returns where it begins. */
+char *sked_i_decimal(int64_t x, char *end);
 
 /* A growing byte buffer that remembers its first failure: append freely, check `failed` once. */
 typedef struct sked_i_buffer {
@@ -30,6 +32,9 @@ void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...) SKED_PRINTF
 void sked_i_buffer_json(sked_i_buffer *b, const char *text);
 /* XML/HTML text: & < > " ' escaped; invalid UTF-8 and what XML 1.0 does not allow become U+FFFD. */
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text);
+/* `before` as it is, and behind it a JSON string, or a number (null where it is infinite). */
+void sked_i_buffer_json_after(sked_i_buffer *b, const char *before, const char *text);
+void sked_i_buffer_number_after(sked_i_buffer *b, const char *before, double x);
 void sked_i_buffer_free(sked_i_buffer *b);
 
 /* Length of the valid UTF-8 sequence at s, which has `size` >= 1 bytes; 0 where there is none. */
@@ -38,9 +43,16 @@ int sked_i_utf8_length(const char *s, size_t size);
 bool sked_i_utf8_valid(const char *text);
 
 /* " (did you mean 'x'?)" or "". */
-const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size);
+#define sked_i_suggest sked_suggest
 /* s for a message: escaped as by sked_escape, at most 60 bytes and "...". Returns buf. */
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size);
+/* The same without a buffer, for an argument: sked_i_quoted_text(s).text is there to the end of the
+ * statement. */
+typedef struct sked_i_quoted {
+    char text[64];
+} sked_i_quoted;
+sked_i_quoted sked_i_quoted_bytes(const char *s, size_t size);
+sked_i_quoted sked_i_quoted_text(const char *s);
 /* Appends a code point as UTF-8; false (and nothing appended) for 0, surrogates and what is past U+10FFFF. */
 bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code);
 /* 0 .. 15, or -1. */

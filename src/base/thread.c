@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -219,6 +220,7 @@ static void put_up(workshop *w, int job, int stage)
 {
     const int pieces = w->jobs->pieces(w->jobs->data, job, stage);
     place *p = &w->place[job];
+    assert(stage < SKED_I_TEAM_STAGES && pieces >= 0 && pieces < SKED_I_TEAM_PIECES);
     if (pieces > 0) {
         __atomic_store_n(&p->left, pieces, __ATOMIC_RELAXED);
         __atomic_store_n(&p->ticket, (uint64_t)stage << 48 | (uint64_t)pieces << 24, __ATOMIC_SEQ_CST);

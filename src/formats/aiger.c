@@ -3,10 +3,9 @@
  * and-gates, named after the symbol table or else after their literals; edges run from the op that defines a
  * variable to those that use it, inverted or not. docs/formats/aiger.md
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/scan.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +41,7 @@ typedef struct reader {
     bool binary;
     const char *bytes; /* from here on messages name bytes, not lines; NULL: nowhere yet */
     int32_t header[HEADER_FIELDS];
-    int32_t *defined; /* [variables + 1] 1 + the op, 0: by nobody yet */
+    int32_t *defined; /* [variables + 1] 1 + the op, 0: not yet */
     int32_t *input;   /* [inputs] variables */
     gate *latch, *ands;
     observed *observed;
@@ -157,9 +156,21 @@ static sked_status read_literal(reader *r, const char *what, int32_t *out)
     return sked_i_scan_int(&r->scan, what, 0, 2 * variables(r) + 1, out, r->err);
 }
 
-/* Variable of a literal that names it: even, and by nobody else. */
+/* A line with one literal. */
+static sked_status read_line(reader *r, const char *what, int32_t *out)
+{
+    sked_status st;
+    SKED_TRY(next_line(r, what));
+    SKED_TRY(read_literal(r, what, out));
+    st = sked_i_scan_line_end(&r->scan, what, r->err);
+cleanup:
+    return st;
+}
+
+/* Variable of a literal that names it: even, and defined once. */
 static sked_status define(reader *r, int32_t literal, int32_t op, const char *at)
 {
+    assert(literal >= 0 && literal / 2 <= variables(r));
     if (literal < 2 || literal % 2 != 0)
         return refuse(r, at, SKED_ERR_FORMAT, "literal %d cannot be defined: it must be even and no constant",
                       (int)literal);
@@ -174,11 +185,8 @@ static sked_status read_inputs(reader *r)
     sked_status st = SKED_OK;
     for (int32_t k = 0; k < r->header[INPUTS]; k++) {
         int32_t literal = 2 * (k + 1);
-        if (!r->binary) {
-            SKED_TRY(next_line(r, "an input"));
-            SKED_TRY(read_literal(r, "an input", &literal));
-            SKED_TRY(sked_i_scan_line_end(&r->scan, "an input", r->err));
-        }
+        if (!r->binary)
+            SKED_TRY(read_line(r, "an input", &literal));
         SKED_TRY(define(r, literal, k, r->scan.at));
         r->input[k] = literal / 2;
     }
@@ -227,10 +235,8 @@ static sked_status read_observed(reader *r, int64_t count, const char *what)
     sked_status st = SKED_OK;
     for (int64_t k = 0; k < count; k++) {
         observed x;
-        SKED_TRY(next_line(r, what));
+        SKED_TRY(read_line(r, what, &x.literal));
         x.at = r->scan.at;
-        SKED_TRY(read_literal(r, what, &x.literal));
-        SKED_TRY(sked_i_scan_line_end(&r->scan, what, r->err));
         if (!SKED_OWN_GROW(&r->arena, r->observed, r->observed_cap, r->n_observed + 1))
             return sked_i_no_memory(r->err);
         r->observed[r->n_observed++] = x;
@@ -327,27 +333,16 @@ cleanup:
 
 /* ------------------------------------------------------------------ symbols */
 
-/* The place in r->header of a kind of symbol; -1: there is none. */
+/* The place in r->header of a kind of symbol; HEADER_FIELDS: there is none. */
 static int kind_of_symbol(char letter)
 {
-    switch (letter) {
-    case 'i':
-        return INPUTS;
-    case 'l':
-        return LATCHES;
-    case 'o':
-        return OUTPUTS;
-    case 'b':
-        return BADS;
-    case 'c':
-        return CONSTRAINTS;
-    case 'j':
-        return JUSTICES;
-    case 'f':
-        return FAIRNESSES;
-    default:
-        return -1;
-    }
+    static const char letters[HEADER_FIELDS] = {
+        [INPUTS] = 'i',      [LATCHES] = 'l',  [OUTPUTS] = 'o',   [BADS] = 'b',
+        [CONSTRAINTS] = 'c', [JUSTICES] = 'j', [FAIRNESSES] = 'f'};
+    int kind = INPUTS;
+    while (kind < HEADER_FIELDS && (letters[kind] != letter || letter == 0))
+        kind++;
+    return kind;
 }
 
 static bool is_digit(char c)
@@ -360,13 +355,12 @@ static sked_status read_symbol(reader *r, const char *line, const char *end)
 {
     const int kind = kind_of_symbol(*line);
     const char *s = line + 1;
-    char quoted[80];
     int64_t place = 0;
     for (; s < end && is_digit(*s) && place <= most_variables; s++)
         place = 10 * place + (*s - '0');
-    if (kind < 0 || s == line + 1 || s + 1 >= end || *s != ' ')
+    if (kind == HEADER_FIELDS || s == line + 1 || s + 1 >= end || *s != ' ')
         return refuse(r, line, SKED_ERR_FORMAT, "'%s' is neither a symbol (i0 name) nor the comment (c)",
-                      sked_i_quote(line, (size_t)(end - line), quoted, sizeof quoted));
+                      sked_i_quoted_bytes(line, (size_t)(end - line)).text);
     if (place >= r->header[kind])
         return refuse(r, line, SKED_ERR_FORMAT, "a symbol for number %lld of %d", (long long)place,
                       (int)r->header[kind]);
@@ -378,7 +372,7 @@ static sked_status read_symbol(reader *r, const char *line, const char *end)
     sked_i_word *symbol = &r->symbol[place + (kind == LATCHES ? r->header[INPUTS] : 0)];
     if (symbol->size > 0)
         return refuse(r, line, SKED_ERR_FORMAT, "a second symbol '%s' for the same place",
-                      sked_i_word_quote(name, quoted, sizeof quoted));
+                      sked_i_word_quoted(name).text);
     *symbol = name;
     return SKED_OK;
 }
@@ -530,8 +524,7 @@ static sked_status read_aiger(const sked_i_source *source, sked_graph **out, ske
     sked_status st;
     r.scan.one_line = true;
     r.end = r.scan.end;
-    SKED_TRY(sked_builder_create(&r.builder, err));
-    SKED_TRY(sked_i_name_after_file(source, r.builder, err));
+    SKED_TRY(sked_i_source_begin(source, NULL, &r.builder, err));
     SKED_TRY(read_header(&r));
     SKED_TRY(allocate(&r, err));
     SKED_TRY(read_lines(&r));

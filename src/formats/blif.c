@@ -2,7 +2,6 @@
  * BLIF netlists. Ops are the primary inputs and whatever drives a signal (.names, .gate, .latch), named
  * after that signal; edges run from the driver of a signal to its users. docs/formats/blif.md
  */
-#include "base/memory.h"
 #include "formats/scan.h"
 
 #include <string.h>
@@ -19,9 +18,11 @@ typedef struct use {
 } use;
 
 typedef struct reader {
+    sked_i_arena arena;
     const sked_i_source *source;
     sked_error *err;
     const char *at, *end;
+    const char *command; /* where the one at hand stands */
     sked_builder *builder;
     sked_i_names names;
     signal_info *signal; /* [names.count] */
@@ -70,7 +71,7 @@ static sked_status need_word(reader *r, const char *what, sked_i_word *w)
 static sked_status find_signal(reader *r, sked_i_word w, int32_t *out)
 {
     bool fresh;
-    if (!SKED_GROW(r->signal, r->signal_cap, (int64_t)r->names.count + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->signal, r->signal_cap, (int64_t)r->names.count + 1))
         return sked_i_no_memory(r->err);
     *out = sked_i_names_add(&r->names, w.text, w.size, &fresh);
     if (*out < 0)
@@ -86,11 +87,10 @@ static sked_status drive(reader *r, sked_i_word w, const char *type)
     sked_status st;
     sked_error *err = r->err;
     int32_t s = -1, op;
-    char quoted[80];
     SKED_TRY(find_signal(r, w, &s));
     if (r->signal[s].driver >= 0)
         return sked_i_source_fail(r->source, w.text, err, "signal '%s' is driven twice",
-                                  sked_i_word_quote(w, quoted, sizeof quoted));
+                                  sked_i_word_quoted(w).text);
     SKED_BUILD(r->source, w.text,
                sked_builder_add_op(r->builder, sked_i_names_at(&r->names, s), type, 1, &op, &cause));
     SKED_BUILD(r->source, w.text, sked_builder_set_memory(r->builder, op, 1, &cause));
@@ -107,7 +107,7 @@ static sked_status use_signal(reader *r, sked_i_word w, int32_t op, int32_t dist
     if (st != SKED_OK || (op >= 0 && r->signal[s].user == op))
         return st;
     r->signal[s].user = op;
-    if (!SKED_GROW(r->use, r->use_cap, r->uses + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->use, r->use_cap, r->uses + 1))
         return sked_i_no_memory(r->err);
     r->use[r->uses++] = (use){s, op, distance, w.text};
     return SKED_OK;
@@ -115,14 +115,14 @@ static sked_status use_signal(reader *r, sked_i_word w, int32_t op, int32_t dist
 
 /* ------------------------------------------------------------------ commands */
 
-static sked_status read_model(reader *r, const char *at)
+static sked_status read_model(reader *r)
 {
     sked_status st = SKED_OK;
     sked_error *err = r->err;
     sked_i_word w;
     bool fresh;
     if (r->named || sked_builder_op_count(r->builder) > 0)
-        return sked_i_source_refuse(r->source, at, SKED_ERR_UNSUPPORTED, err,
+        return sked_i_source_refuse(r->source, r->command, SKED_ERR_UNSUPPORTED, err,
                                     "a second .model: sked reads flat netlists of one model");
     r->named = true;
     if (!next_word(r, &w))
@@ -131,27 +131,26 @@ static sked_status read_model(reader *r, const char *at)
     if (sked_i_names_add(&copy, w.text, w.size, &fresh) < 0)
         st = sked_i_no_memory(err);
     else
-        SKED_BUILD(r->source, at, sked_builder_set_name(r->builder, sked_i_names_at(&copy, 0), &cause));
+        SKED_BUILD(r->source, r->command,
+                   sked_builder_set_name(r->builder, sked_i_names_at(&copy, 0), &cause));
 cleanup:
     sked_i_names_free(&copy);
     return st;
 }
 
-static sked_status read_inputs(reader *r, const char *at)
+static sked_status read_inputs(reader *r)
 {
     sked_i_word w;
     sked_status st = SKED_OK;
-    (void)at;
     while (st == SKED_OK && next_word(r, &w))
         st = drive(r, w, "input");
     return st;
 }
 
-static sked_status read_outputs(reader *r, const char *at)
+static sked_status read_outputs(reader *r)
 {
     sked_i_word w;
     sked_status st = SKED_OK;
-    (void)at;
     r->has_outputs = true;
     while (st == SKED_OK && next_word(r, &w))
         st = use_signal(r, w, -1, 0);
@@ -159,12 +158,11 @@ static sked_status read_outputs(reader *r, const char *at)
 }
 
 /* All words but the last are inputs of the op that drives the last. */
-static sked_status read_names(reader *r, const char *at)
+static sked_status read_names(reader *r)
 {
     sked_status st = SKED_OK;
     const int32_t op = sked_builder_op_count(r->builder);
     sked_i_word output, w;
-    (void)at;
     SKED_TRY(need_word(r, "the output of .names", &output));
     while (next_word(r, &w)) {
         SKED_TRY(use_signal(r, output, op, 0));
@@ -179,18 +177,17 @@ cleanup:
 /* "formal=actual" leaves the actual. */
 static sked_status take_actual(reader *r, sked_i_word *w)
 {
-    char quoted[80];
     const char *equals = memchr(w->text, '=', w->size);
     if (equals == NULL || equals + 1 == w->text + w->size)
         return sked_i_source_fail(r->source, w->text, r->err, "'%s' is not of the form pin=signal",
-                                  sked_i_word_quote(*w, quoted, sizeof quoted));
+                                  sked_i_word_quoted(*w).text);
     w->size -= (size_t)(equals + 1 - w->text);
     w->text = equals + 1;
     return SKED_OK;
 }
 
 /* A library cell with one output, which mapped netlists list last; its type is the cell's name. */
-static sked_status read_gate(reader *r, const char *at)
+static sked_status read_gate(reader *r)
 {
     sked_status st = SKED_OK;
     sked_error *err = r->err;
@@ -209,7 +206,7 @@ static sked_status read_gate(reader *r, const char *at)
     if (type.failed)
         st = sked_i_no_memory(err);
     else if (!sked_i_utf8_valid(type.data))
-        st = sked_i_source_fail(r->source, at, err, "the name of the cell is not valid UTF-8");
+        st = sked_i_source_fail(r->source, r->command, err, "the name of the cell is not valid UTF-8");
     else
         st = drive(r, output, type.data);
 cleanup:
@@ -218,7 +215,7 @@ cleanup:
 }
 
 /* A register hands on what its input was one round earlier: a loop-carried edge. */
-static sked_status read_latch(reader *r, const char *at)
+static sked_status read_latch(reader *r)
 {
     sked_status st = SKED_OK;
     const int32_t op = sked_builder_op_count(r->builder);
@@ -231,24 +228,22 @@ static sked_status read_latch(reader *r, const char *at)
     while (next_word(r, &w)) /* type, clock and initial value carry no data */
         more++;
     if (more > 3)
-        return sked_i_source_fail(r->source, at, r->err, "a .latch has at most five fields, not %d",
+        return sked_i_source_fail(r->source, r->command, r->err, "a .latch has at most five fields, not %d",
                                   more + 2);
 cleanup:
     return st;
 }
 
-static sked_status read_end(reader *r, const char *at)
+static sked_status read_end(reader *r)
 {
-    (void)at;
     r->ended = true;
     return SKED_OK;
 }
 
 /* Timing, drive and annotation commands say nothing about the graph; the rest of the line is skipped. */
-static sked_status read_nothing(reader *r, const char *at)
+static sked_status read_nothing(reader *r)
 {
     sked_i_word w;
-    (void)at;
     while (next_word(r, &w))
         ;
     return SKED_OK;
@@ -256,7 +251,7 @@ static sked_status read_nothing(reader *r, const char *at)
 
 static const struct command {
     const char *name;
-    sked_status (*read)(reader *r, const char *at);
+    sked_status (*read)(reader *r);
 } commands[] = {
     {".names", read_names},
     {".inputs", read_inputs},
@@ -308,11 +303,10 @@ static bool is_row(sked_i_word w)
 /* A row of the truth table after .names: what the gate computes does not matter here. */
 static sked_status skip_row(reader *r, sked_i_word w)
 {
-    char quoted[80];
     do
         if (!r->in_cover || !is_row(w))
             return sked_i_source_fail(r->source, w.text, r->err, "'%s' is neither a command nor a table row",
-                                      sked_i_word_quote(w, quoted, sizeof quoted));
+                                      sked_i_word_quoted(w).text);
     while (next_word(r, &w));
     return SKED_OK;
 }
@@ -320,18 +314,18 @@ static sked_status skip_row(reader *r, sked_i_word w)
 static sked_status read_line(reader *r)
 {
     sked_i_word w;
-    char quoted[80];
     if (!next_word(r, &w))
         return SKED_OK;
     if (w.text[0] != '.')
         return skip_row(r, w);
     const struct command *c = find_command(w);
     r->in_cover = false;
+    r->command = w.text;
     if (c != NULL)
-        return c->read(r, w.text);
+        return c->read(r);
     return sked_i_source_refuse(r->source, w.text, SKED_ERR_UNSUPPORTED, r->err,
                                 "'%s' has no reading as a graph here; flatten the netlist to .names first",
-                                sked_i_word_quote(w, quoted, sizeof quoted));
+                                sked_i_word_quoted(w).text);
 }
 
 static sked_status read_lines(reader *r)
@@ -347,7 +341,7 @@ static sked_status read_lines(reader *r)
         return sked_i_source_fail(r->source, r->at, r->err, "the file ends without .outputs or .end");
     for (; r->at < r->end; r->at++) { /* after .end (or in don't cares) only another model matters */
         if (next_word(r, &w) && sked_i_word_is(w, ".model"))
-            return read_model(r, w.text);
+            return r->command = w.text, read_model(r);
         r->at = sked_i_line_end(r->at, r->end);
         if (r->at == r->end)
             break;
@@ -362,14 +356,13 @@ static sked_status build(reader *r, sked_graph **out)
 {
     sked_status st;
     sked_error *err = r->err;
-    char quoted[80];
     for (int64_t k = 0; k < r->uses; k++) {
         const use *u = &r->use[k];
         const sked_edge edge = {r->signal[u->signal].driver, u->op, NAN, 1, u->distance};
         const char *name = sked_i_names_at(&r->names, u->signal);
         if (edge.from < 0)
             return sked_i_source_fail(r->source, u->at, err, "signal '%s' is used but never driven",
-                                      sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+                                      sked_i_quoted_text(name).text);
         if (u->op >= 0)
             SKED_BUILD(r->source, u->at, sked_builder_add_edge(r->builder, &edge, &cause));
     }
@@ -384,15 +377,13 @@ static sked_status read_blif(const sked_i_source *source, sked_graph **out, sked
     reader r = {.source = source, .err = err, .at = text.at, .end = text.end};
     sked_status st;
     SKED_TRY(sked_i_text_check(source, "a BLIF file", err));
-    SKED_TRY(sked_builder_create(&r.builder, err));
-    SKED_TRY(sked_i_name_after_file(source, r.builder, err));
+    SKED_TRY(sked_i_source_begin(source, NULL, &r.builder, err));
     SKED_TRY(read_lines(&r));
     SKED_TRY(build(&r, out));
 cleanup:
     sked_builder_destroy(r.builder);
     sked_i_names_free(&r.names);
-    free(r.signal);
-    free(r.use);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 

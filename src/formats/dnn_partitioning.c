@@ -2,16 +2,12 @@
 #include "formats/nodes.h"
 
 enum { NODE_CPU, NODE_FPGA, NODE_SUPPORTED, NODE_SIZE };
-static const char *const node_keys[] = {"id",  "name", "type", "cpuLatency", "fpgaLatency", "supportedOnFpga",
-                                        "size"};
-
 enum { LINK_SIZE };
-static const char *const link_keys[] = {"sourceId", "destId", "source", "dest", "size"};
 
 enum { TOP_NODES, TOP_EDGES, TOP_FPGAS, TOP_LOAD, TOP_MAX_FPGAS, TOP_MAX_CPUS, TOP_MAX_SIZE };
-static const char *const top_keys[] = {"nodes",    "edges",   "fpgas",         "maxLoad",
-                                       "maxFPGAs", "maxCPUs", "maxSizePerFPGA"};
-static const sked_i_json_fields top_fields = {"a dnn-partitioning graph", top_keys, 7, false};
+static const sked_i_json_fields top_fields =
+    SKED_I_JSON_FIELDS("a dnn-partitioning graph", false, "nodes", "edges", "fpgas", "maxLoad", "maxFPGAs",
+                       "maxCPUs", "maxSizePerFPGA");
 
 /* On the accelerator where it can run there. A latency that is not given is 0, as for parameters. */
 static void make_op(const double *value, sked_i_nodes_op *op)
@@ -33,8 +29,9 @@ static void make_edge(const double *value, sked_edge *edge)
 }
 
 static const sked_i_nodes_spec spec = {
-    .node_fields = {"a node", node_keys, 7, false},
-    .link_fields = {"an edge", link_keys, 5, false},
+    .node_fields = SKED_I_JSON_FIELDS("a node", false, "id", "name", "type", "cpuLatency", "fpgaLatency",
+                                      "supportedOnFpga", "size"),
+    .link_fields = SKED_I_JSON_FIELDS("an edge", false, "sourceId", "destId", "source", "dest", "size"),
     .op = make_op,
     .edge = make_edge,
 };
@@ -80,19 +77,13 @@ static sked_status build_machine(const sked_i_source *source, double cpus, doubl
                                  sked_machine **out, sked_error *err)
 {
     sked_machine_builder *b = NULL;
-    sked_error cause = {0};
     char stem[256];
     sked_status st = SKED_OK;
     SKED_TRY(sked_machine_builder_create(sked_i_source_stem(source, stem, sizeof stem), &b, err));
-    st = sked_machine_builder_set_link(b, 0, INFINITY, &cause);
-    if (st == SKED_OK)
-        st = sked_i_read_alike_devices(b, "cpu", "", (int64_t)cpus, 1, INFINITY, &cause);
-    if (st == SKED_OK)
-        st = sked_i_read_alike_devices(b, "fpga", "", (int64_t)fpgas, 1, size, &cause);
-    if (st == SKED_OK)
-        st = sked_machine_builder_finish(b, out, &cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &cause, err);
+    SKED_BUILD(source, NULL, sked_machine_builder_set_link(b, 0, INFINITY, &cause));
+    SKED_BUILD(source, NULL, sked_i_read_alike_devices(b, "cpu", "", (int64_t)cpus, 1, INFINITY, &cause));
+    SKED_BUILD(source, NULL, sked_i_read_alike_devices(b, "fpga", "", (int64_t)fpgas, 1, size, &cause));
+    SKED_BUILD(source, NULL, sked_machine_builder_finish(b, out, &cause));
 cleanup:
     sked_machine_builder_destroy(b);
     return st;
@@ -107,9 +98,10 @@ static sked_status dnn_partitioning_machine(const sked_i_source *source, sked_ma
     sked_i_json_enter(&j, '{', "a dnn-partitioning graph");
     for (int k; (k = sked_i_json_field(&j, &top_fields, &seen)) >= 0;) {
         if (k == TOP_MAX_CPUS || k == TOP_MAX_FPGAS)
-            *(k == TOP_MAX_CPUS ? &cpus : &fpgas) = (double)sked_i_json_integer(&j, top_keys[k], 0, 1 << 30);
+            *(k == TOP_MAX_CPUS ? &cpus : &fpgas) =
+                (double)sked_i_json_integer(&j, top_fields.names[k], 0, 1 << 30);
         else if (k == TOP_MAX_SIZE)
-            size = sked_i_json_number(&j, top_keys[k]);
+            size = sked_i_json_number(&j, top_fields.names[k]);
         else
             sked_i_json_skip(&j);
     }

@@ -7,10 +7,9 @@
  */
 #include "formats/dot.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/durations.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct node_values {
@@ -84,12 +83,11 @@ static bool expands_too_far(const parser *p, int64_t made)
 static sked_status fail_here(parser *p, const char *expected)
 {
     const sked_i_dot_lexer *l = &p->lexer;
-    char quoted[80];
     const size_t size = l->kind == SKED_I_DOT_END ? 0 : (size_t)(l->next - l->at);
     if (size == 0)
         return sked_i_source_fail(l->source, l->at, p->err, "the file ends where %s is expected", expected);
     return sked_i_source_fail(l->source, l->at, p->err, "'%s' where %s is expected",
-                              sked_i_quote(l->at, size, quoted, sizeof quoted), expected);
+                              sked_i_quoted_bytes(l->at, size).text, expected);
 }
 
 static sked_status advance(parser *p)
@@ -132,12 +130,6 @@ static sked_status node_attribute(parser *p, sked_i_word key, node_values *v)
     return sked_i_word_attribute(l->source, l->at, key, l->text, false, v->value, NULL, p->err);
 }
 
-static sked_status edge_attribute(parser *p, sked_i_word key, edge_values *v)
-{
-    const sked_i_dot_lexer *l = &p->lexer;
-    return sked_i_word_attribute(l->source, l->at, key, l->text, true, v->value, &v->given, p->err);
-}
-
 /* Graph attributes count in the outermost braces only; those of subgraphs are for drawing. */
 static sked_status graph_attribute(parser *p, sked_i_word key)
 {
@@ -165,7 +157,10 @@ static sked_status attributes(parser *p, node_values *v, edge_values *w)
             SKED_TRY(expect(p, '=', "'=' after an attribute name"));
             if (p->lexer.kind != SKED_I_DOT_ID)
                 return fail_here(p, "the value of an attribute");
-            SKED_TRY(v ? node_attribute(p, key, v) : w ? edge_attribute(p, key, w) : graph_attribute(p, key));
+            SKED_TRY(v   ? node_attribute(p, key, v)
+                     : w ? sked_i_word_attribute(p->lexer.source, p->lexer.at, key, p->lexer.text, true,
+                                                 w->value, &w->given, p->err)
+                         : graph_attribute(p, key));
             SKED_TRY(advance(p));
             if (p->lexer.kind == ',' || p->lexer.kind == ';')
                 SKED_TRY(advance(p));
@@ -296,6 +291,7 @@ cleanup:
 /* Edges from every node in member[a..b) to every one in member[b..c). */
 static sked_status join(parser *p, int64_t a, int64_t b, int64_t c, const edge_values *is, const char *at)
 {
+    assert(a <= b && b <= c && c <= p->members);
     const int64_t product = (b - a) * (c - b);
     if (b - a > 1 || c - b > 1)
         p->group_edges += product;
@@ -350,7 +346,7 @@ static sked_status chain(parser *p)
     }
     p->ends = base;
     if (p->depth == 0)
-        p->members = begin; /* nobody asks what the whole graph contains */
+        p->members = begin; /* the members of the whole graph are never needed */
 cleanup:
     return st;
 }
@@ -450,13 +446,12 @@ static const char *type_of(const parser *p, const node_values *v)
 static sked_status next_pair(parser *p, const char **list, const char *at, sked_i_buffer *name,
                              sked_i_word *amount)
 {
-    char quoted[80];
     const char *s = *list;
     const char *end = s + strcspn(s, ","), *equals = memchr(s, '=', (size_t)(end - s));
     *list = *end ? end + 1 : end;
     if (equals == NULL)
         return sked_i_source_fail(p->lexer.source, at, p->err, "'%s' is not of the form NAME=AMOUNT",
-                                  sked_i_quote(s, (size_t)(end - s), quoted, sizeof quoted));
+                                  sked_i_quoted_bytes(s, (size_t)(end - s)).text);
     amount->text = equals + 1 + strspn(equals + 1, " ");
     while (end > amount->text && end[-1] == ' ')
         end--;
@@ -505,7 +500,6 @@ static sked_status parse_demand(parser *p, sked_builder *b, const node_values *v
     sked_i_buffer name = {0};
     sked_i_word amount;
     double x;
-    char quoted[80];
     const char *list = atom_text(p, v->demand);
     use->first_unit = p->units;
     while (*list) {
@@ -515,7 +509,7 @@ static sked_status parse_demand(parser *p, sked_builder *b, const node_values *v
         if (r < 0 && p->resources >= 0)
             SKED_TRY(sked_i_source_fail(p->lexer.source, v->demand_at, err,
                                         "resource '%s' is not in the graph's list of resources",
-                                        sked_i_quote(name.data, (size_t)name.size, quoted, sizeof quoted)));
+                                        sked_i_quoted_bytes(name.data, (size_t)name.size).text));
         if (r < 0)
             SKED_BUILD(p->lexer.source, v->demand_at,
                        sked_builder_add_resource(b, name.data, INFINITY, &r, &cause));
@@ -598,10 +592,10 @@ static sked_status merge_parallel(parser *p)
 {
     sked_status st = SKED_OK;
     sked_error *err = p->err;
-    int64_t *first = NULL, *next = NULL, *seen = NULL; /* chains of edges by `from`; last edge to a node */
-    SKED_NEW(first, p->nodes);
-    SKED_NEW(seen, p->nodes);
-    SKED_NEW(next, p->edges);
+    int64_t *first, *next, *seen; /* chains of edges by `from`; last edge to a node */
+    SKED_OWN(&p->arena, first, p->nodes);
+    SKED_OWN(&p->arena, seen, p->nodes);
+    SKED_OWN(&p->arena, next, p->edges);
     for (int64_t i = 0; i < p->nodes; i++)
         first[i] = seen[i] = -1;
     for (int64_t e = p->edges - 1; e >= 0; e--) {
@@ -617,9 +611,6 @@ static sked_status merge_parallel(parser *p)
                 seen[p->edge[e].to] = e;
         }
 cleanup:
-    free(first);
-    free(next);
-    free(seen);
     return st;
 }
 
@@ -628,12 +619,7 @@ static sked_status build(parser *p, sked_graph **out)
     sked_status st;
     sked_error *err = p->err;
     sked_builder *b = NULL;
-    SKED_TRY(sked_builder_create(&b, err));
-    if (p->name >= 0)
-        SKED_BUILD(p->lexer.source, p->lexer.source->text,
-                   sked_builder_set_name(b, atom_text(p, p->name), &cause));
-    else
-        SKED_TRY(sked_i_name_after_file(p->lexer.source, b, err));
+    SKED_TRY(sked_i_source_begin(p->lexer.source, atom_text(p, p->name), &b, err));
     SKED_TRY(build_resources(p, b));
     SKED_TRY(build_ops(p, b));
     if (p->strict)

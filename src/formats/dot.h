@@ -42,7 +42,7 @@ typedef struct sked_i_dot_picture {
 } sked_i_dot_picture;
 /* picture NULL: the graph alone. */
 void sked_i_dot_draw(const sked_graph *g, const sked_i_dot_picture *picture, sked_i_buffer *out);
-/* An op by its name; text as it stands inside quotes. */
+/* An op by its name; text as written inside quotes. */
 void sked_i_dot_name(const sked_graph *g, int32_t op, sked_i_buffer *out);
 void sked_i_dot_text(sked_i_buffer *out, const char *text);
 #endif

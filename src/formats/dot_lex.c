@@ -71,12 +71,11 @@ static sked_status lex_numeral(sked_i_dot_lexer *l, sked_error *err)
     }
     l->text = (sked_i_word){l->at, (size_t)(l->next - l->at)};
     l->kind = SKED_I_DOT_ID;
-    char quoted[80];
     if (digits == 0 || (l->next < l->end && (is_letter(*l->next) || *l->next == '.')))
         return sked_i_source_fail(l->source, l->at, err,
                                   "'%s' runs into what follows: a name that starts with "
                                   "a digit, '.' or '-' needs quotes",
-                                  sked_i_word_quote(l->text, quoted, sizeof quoted));
+                                  sked_i_word_quoted(l->text).text);
     return SKED_OK;
 }
 

@@ -17,14 +17,15 @@ void sked_i_dot_text(sked_i_buffer *out, const char *text)
     }
 }
 
-static void write_quoted(sked_i_buffer *out, const char *text)
+static void write_quoted(sked_i_buffer *out, const char *before, const char *text)
 {
+    sked_i_buffer_text(out, before);
     sked_i_buffer_char(out, '"');
     sked_i_dot_text(out, text);
     sked_i_buffer_char(out, '"');
 }
 
-/* One NAME=AMOUNT of a list, as it stands inside a quoted string. */
+/* One NAME=AMOUNT of a list, as written inside a quoted string. */
 static void write_pair(sked_i_buffer *out, const char *name, double amount)
 {
     for (const char *s = name; *s; s++)
@@ -52,13 +53,12 @@ static void write_field(sked_i_buffer *out, const char *before, const char *key,
 void sked_i_dot_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     if (g->op_names.count > 0)
-        write_quoted(out, sked_i_names_at(&g->op_names, op));
+        write_quoted(out, "", sked_i_names_at(&g->op_names, op));
     else
         sked_i_buffer_int(out, op);
 }
 
-static void write_op(const sked_graph *g, int32_t i, const sked_i_dot_picture *p, sked_i_buffer *text,
-                     sked_i_buffer *out)
+static void write_op(const sked_graph *g, int32_t i, const sked_i_dot_picture *p, sked_i_buffer *out)
 {
     double value[sked_i_op_attributes];
     const uint32_t said = sked_i_op_said(g, i, value);
@@ -69,16 +69,12 @@ static void write_op(const sked_graph *g, int32_t i, const sked_i_dot_picture *p
     if (type != NULL) {
         const bool as_label =
             p == NULL && type[0] != 0 && strcmp(type, "\\N") != 0; /* a label that says nothing is none */
-        sked_i_buffer_text(out, as_label ? ", label=" : ", type=");
-        write_quoted(out, type);
+        write_quoted(out, as_label ? ", label=" : ", type=", type);
     }
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if (said >> k & 1)
             write_field(out, ", ", sked_i_op_table[k].info.name, value[k]);
-    if (sked_i_durations_text(g, i, text) && !text->failed) {
-        sked_i_buffer_text(out, ", durations=");
-        write_quoted(out, text->data);
-    }
+    sked_i_durations_text(g, i, ", durations=", write_quoted, out);
     for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
         sked_i_buffer_text(out, k == g->demand_ptr[i] ? ", demand=\"" : ",");
         write_pair(out, sked_graph_resource_name(g, g->demand_resource[k]), g->demand_amount[k]);
@@ -111,8 +107,7 @@ static void write_edge(const sked_graph *g, int64_t e, const sked_i_dot_picture 
 
 void sked_i_dot_draw(const sked_graph *g, const sked_i_dot_picture *p, sked_i_buffer *out)
 {
-    sked_i_buffer_text(out, "digraph ");
-    write_quoted(out, sked_graph_name(g));
+    write_quoted(out, "digraph ", sked_graph_name(g));
     sked_i_buffer_text(out, " {\n");
     for (int32_t r = 0; r < g->n_resources; r++) {
         sked_i_buffer_text(out, r == 0 ? "    graph [resources=\"" : ",");
@@ -121,12 +116,9 @@ void sked_i_dot_draw(const sked_graph *g, const sked_i_dot_picture *p, sked_i_bu
     sked_i_buffer_text(out, g->n_resources ? "\"];\n" : "");
     if (p != NULL)
         p->before(p->data, out);
-    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
         if (p == NULL || p->op[i])
-            write_op(g, i, p, &text, out);
-    out->failed = out->failed || text.failed;
-    sked_i_buffer_free(&text);
+            write_op(g, i, p, out);
     for (int64_t e = 0; e < g->n_edges; e++)
         if (p == NULL || p->edge[e])
             write_edge(g, e, p, out);

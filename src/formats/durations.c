@@ -4,13 +4,8 @@
 
 void sked_i_duration_write(sked_i_buffer *out, bool first, const char *on, double time)
 {
-    sked_i_buffer_char(out, first ? '{' : ',');
-    sked_i_buffer_json(out, on);
-    sked_i_buffer_char(out, ':');
-    if (isinf(time))
-        sked_i_buffer_text(out, "null");
-    else
-        sked_i_buffer_number(out, time);
+    sked_i_buffer_json_after(out, first ? "{" : ",", on);
+    sked_i_buffer_number_after(out, ":", time);
 }
 
 bool sked_i_durations_write(const sked_graph *g, int32_t op, sked_i_buffer *out)
@@ -24,24 +19,23 @@ bool sked_i_durations_write(const sked_graph *g, int32_t op, sked_i_buffer *out)
     return true;
 }
 
-bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out)
+void sked_i_durations_text(const sked_graph *g, int32_t op, const char *key, sked_i_text_fn write,
+                           sked_i_buffer *out)
 {
-    out->size = 0;
-    return sked_i_durations_write(g, op, out);
+    sked_i_buffer text = {0};
+    if (sked_i_durations_write(g, op, &text) && !text.failed)
+        write(out, key, text.data);
+    out->failed = out->failed || text.failed;
+    sked_i_buffer_free(&text);
 }
 
 void sked_i_durations_each(sked_i_json *j, sked_i_buffer *name, sked_i_duration_fn take, void *data)
 {
-    sked_error cause = {0};
     sked_i_json_enter(j, '{', "an op's durations");
-    while (sked_i_json_key(j)) {
-        name->size = 0;
-        sked_i_buffer_add(name, j->key, j->key_size);
-        if (name->failed)
-            sked_i_json_no_memory(j);
+    while (sked_i_json_key(j) && sked_i_json_key_text(j, name)) {
         const double duration = sked_i_json_null(j) ? INFINITY : sked_i_json_number(j, "a duration");
-        if (j->status == SKED_OK && take(data, name->data, duration, &cause) != SKED_OK)
-            sked_i_json_pass(j, &cause);
+        if (j->status == SKED_OK)
+            sked_i_json_check(j, take(data, name->data, duration, &j->cause));
     }
 }
 

@@ -9,15 +9,17 @@
 /* One member of such an object with what stands before it: a brace or a comma. The end brace is the caller's.
  */
 void sked_i_duration_write(sked_i_buffer *out, bool first, const char *on, double time);
-/* Such an object comes next in j: each of its members goes to take. name: room for the keys. */
+/* Such an object comes next in j: take gets each of its members. name: room for the keys. */
 typedef sked_status (*sked_i_duration_fn)(void *data, const char *on, double time, sked_error *err);
 void sked_i_durations_each(sked_i_json *j, sked_i_buffer *name, sked_i_duration_fn take, void *data);
 /* {"gpu": 0.5, "npu": null} of an op behind what `out` holds; false: it has no durations by device. */
 bool sked_i_durations_write(const sked_graph *g, int32_t op, sked_i_buffer *out);
 /* Such an object comes next in j: given to the last op of the builder. name: room for its keys. */
 void sked_i_durations_read(sked_i_json *j, sked_i_buffer *name, sked_builder *b, int32_t op);
-/* The text of an op replaces the contents of `out`; false: it has no durations by device. */
-bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out);
+/* Calls write(out, key, text) for an op that has durations by device. */
+typedef void (*sked_i_text_fn)(sked_i_buffer *out, const char *key, const char *text);
+void sked_i_durations_text(const sked_graph *g, int32_t op, const char *key, sked_i_text_fn write,
+                           sked_i_buffer *out);
 /* Adds those of a text to the last op of a builder. `at`: where it stands in the file, for messages. */
 SKED_MUST_CHECK sked_status sked_i_durations_add(const sked_i_source *source, const char *at,
                                                  const char *text, sked_builder *b, int32_t op,

@@ -1,10 +1,11 @@
 /* The table of formats, how a file finds its format, and what all readers share. */
 #include "formats/format.h"
 
-#include "base/memory.h"
 #include "base/sized.h"
+#include "formats/json.h"
 #include "formats/table.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,25 +109,25 @@ static sked_status choose(const char *path, const char *text, size_t size, const
                        path);
 }
 
-/* Library and profile come after the reader, whatever the format. */
-static sked_status adapt(const sked_read_options *opt, sked_graph **g, sked_error *err)
+typedef sked_status (*change)(const char *name, const char *text, size_t size, const sked_graph *g,
+                              sked_graph **out, sked_error *err);
+
+/* What the file at path (NULL: none), which `parse` reads, makes of *g takes its place. */
+static sked_status adapt(const char *path, change parse, sked_graph **g, sked_error *err)
 {
     sked_graph *changed = NULL;
-    if (opt->library != NULL) {
-        const sked_status st = sked_i_library_apply(opt->library, *g, &changed, err);
-        if (st != SKED_OK)
-            return st;
+    sked_i_json_file file;
+    if (path == NULL)
+        return SKED_OK;
+    sked_status st = sked_i_json_load(path, &file, err);
+    if (st == SKED_OK)
+        st = parse(file.name, file.text, file.size, *g, &changed, err);
+    free(file.text);
+    if (st == SKED_OK) {
         sked_graph_destroy(*g);
         *g = changed;
     }
-    if (opt->profile != NULL) {
-        const sked_status st = sked_i_durations_apply_profile(opt->profile, *g, &changed, err);
-        if (st != SKED_OK)
-            return st;
-        sked_graph_destroy(*g);
-        *g = changed;
-    }
-    return SKED_OK;
+    return st;
 }
 
 void sked_read_options_init_sized(sked_read_options *opt, size_t size)
@@ -142,11 +143,13 @@ sked_status sked_graph_parse(const char *name, const char *text, size_t size, co
     const sked_i_source source = {name, text, size, opt};
     const sked_i_format *format = NULL;
     sked_graph *g = NULL;
-    sked_status st = choose(name, text, size, source.options->format, &format, err);
+    sked_status st = choose(name, text, size, opt->format, &format, err);
     if (st == SKED_OK)
         st = format->read(&source, &g, err);
+    if (st == SKED_OK) /* library and profile come after the reader, whatever the format */
+        st = adapt(opt->library, sked_i_library_parse, &g, err);
     if (st == SKED_OK)
-        st = adapt(source.options, &g, err);
+        st = adapt(opt->profile, sked_i_durations_parse_profile, &g, err);
     if (st == SKED_OK)
         *out = g;
     else
@@ -192,23 +195,21 @@ sked_status sked_graph_write(const sked_graph *g, const char *path, const char *
 int64_t sked_i_source_line(const sked_i_source *source, const char *position)
 {
     int64_t line = 1;
+    assert(position >= source->text && position <= source->text + source->size);
     for (const char *s = source->text; s < position; s++)
         line += *s == '\n';
     return line;
 }
 
-sked_status sked_i_source_fail(const sked_i_source *source, const char *position, sked_error *err,
-                               const char *format, ...)
+sked_status sked_i_source_refuse(const sked_i_source *source, const char *position, sked_status status,
+                                 sked_error *err, const char *format, ...)
 {
-    char message[800];
+    sked_error cause = {.status = status};
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    vsnprintf(cause.message, sizeof cause.message, format, args);
     va_end(args);
-    if (position == NULL)
-        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: %s", source->name, message);
-    return sked_i_fail(err, SKED_ERR_FORMAT, "%s:%lld: %s", source->name,
-                       (long long)sked_i_source_line(source, position), message);
+    return sked_i_source_pass(source, position, &cause, err);
 }
 
 sked_status sked_i_source_pass(const sked_i_source *source, const char *position, const sked_error *cause,
@@ -237,19 +238,15 @@ const char *sked_i_source_stem(const sked_i_source *source, char *buf, size_t si
     return buf;
 }
 
-static int by_resource(const void *a, const void *b)
+sked_status sked_i_source_begin(const sked_i_source *source, const char *name, sked_builder **out,
+                                sked_error *err)
 {
-    const int32_t x = ((const sked_i_demand *)a)->resource, y = ((const sked_i_demand *)b)->resource;
-    return (x > y) - (x < y);
-}
-
-bool sked_i_demands_sort(sked_i_demand *list, int64_t count)
-{
-    if (count < 2)
-        return true;
-    qsort(list, (size_t)count, sizeof *list, by_resource);
-    for (int64_t k = 1; k < count; k++)
-        if (list[k].resource == list[k - 1].resource)
-            return false;
-    return true;
+    char stem[300];
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_builder_create(out, err));
+    if (name == NULL)
+        name = sked_i_source_stem(source, stem, sizeof stem);
+    SKED_BUILD(source, source->text, sked_builder_set_name(*out, name, &cause));
+cleanup:
+    return st;
 }

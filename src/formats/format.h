@@ -38,37 +38,41 @@ SKED_MUST_CHECK sked_status sked_i_read_alike_devices(sked_machine_builder *b, c
 const sked_i_format *sked_i_format_find(const char *name);
 /* Line number (from 1) of a position in the text. */
 int64_t sked_i_source_line(const sked_i_source *source, const char *position);
-/* "name:line: " + message as a FORMAT error. */
-sked_status sked_i_source_fail(const sked_i_source *source, const char *position, sked_error *err,
-                               const char *format, ...) SKED_PRINTF(4, 5);
+/* "name:line: " + message with any status; the line of `position`, or none where it is NULL. */
+sked_status sked_i_source_refuse(const sked_i_source *source, const char *position, sked_status status,
+                                 sked_error *err, const char *format, ...) SKED_PRINTF(5, 6);
+/* The same as a FORMAT error. */
+#define sked_i_source_fail(source, position, err, ...) \
+    sked_i_source_refuse((source), (position), SKED_ERR_FORMAT, (err), __VA_ARGS__)
 /*
  * For errors that come out of the builder (which knows no file): puts "name: " or "name:line: " before
  * the message of a local error and passes it on. Memory errors pass unchanged.
  */
 sked_status sked_i_source_pass(const sked_i_source *source, const char *position, const sked_error *cause,
                                sked_error *err);
+/* Runs a builder call that reports into `&cause`; a failure leaves through cleanup as "name:line: cause". */
+#define SKED_BUILD(source, position, call)                              \
+    do {                                                                \
+        sked_error cause = {0};                                         \
+        st = (call);                                                    \
+        if (st != SKED_OK) {                                            \
+            st = sked_i_source_pass((source), (position), &cause, err); \
+            goto cleanup;                                               \
+        }                                                               \
+    } while (0)
 /* File name without folder and extension, in buf: the default graph name. */
 const char *sked_i_source_stem(const sked_i_source *source, char *buf, size_t size);
-
-/* A demand of the op being read, kept until the op itself can be added. */
-typedef struct sked_i_demand {
-    int32_t resource;
-    double amount;
-} sked_i_demand;
-/* Sorts by resource, the order in which the builder takes demands fast. false: a resource comes twice. */
-bool sked_i_demands_sort(sked_i_demand *list, int64_t count);
+/* Begins a graph; name NULL: it is called after the file. Destroy *out in any case. */
+SKED_MUST_CHECK sked_status sked_i_source_begin(const sked_i_source *source, const char *name,
+                                                sked_builder **out, sked_error *err);
 
 /* Op library (library.c): durations, demands, resources by op type. */
-SKED_MUST_CHECK sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_graph **out,
-                                                 sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_library_parse(const char *name, const char *text, size_t size,
                                                  const sked_graph *g, sked_graph **out, sked_error *err);
 /*
  * Measured durations by op name (library.c): {"op": duration, ...}, or a trace (trace_profile.h); ops it does
  * not name keep theirs.
  */
-SKED_MUST_CHECK sked_status sked_i_durations_apply_profile(const char *path, const sked_graph *g,
-                                                           sked_graph **out, sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_durations_parse_profile(const char *name, const char *text, size_t size,
                                                            const sked_graph *g, sked_graph **out,
                                                            sked_error *err);

@@ -2,11 +2,10 @@
  * GML: nested lists of `key value`. A file that uses `parameter` is read by the rules of the rw workloads
  * (lag 0, weight and bytes from it); every other one by our own keys. docs/formats/gml.md
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/durations.h"
 #include "formats/scan.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* What an open list is. */
@@ -127,20 +126,18 @@ static sked_status read_string(reader *r)
 static sked_status read_key(reader *r)
 {
     const char *start = r->at;
-    char quoted[80];
     while (r->at < r->end && is_key_char(*r->at))
         r->at++;
     r->key = (sked_i_word){start, (size_t)(r->at - start)};
     if (r->key.size > 0)
         return SKED_OK;
     return sked_i_source_fail(r->source, start, r->err, "'%s' where a key or ']' is expected",
-                              sked_i_quote(start, 1, quoted, sizeof quoted));
+                              sked_i_quoted_bytes(start, 1).text);
 }
 
 /* A number or bare word up to a blank or bracket. */
 static sked_status read_bare(reader *r)
 {
-    char quoted[80];
     const char *start = r->at;
     while (r->at < r->end && (unsigned char)*r->at > ' ' && strchr("[]\"#", *r->at) == NULL)
         r->at++;
@@ -149,7 +146,7 @@ static sked_status read_bare(reader *r)
     if (r->value.size > 0)
         return SKED_OK;
     return sked_i_source_fail(r->source, start, r->err, "key '%s' has no value",
-                              sked_i_word_quote(r->key, quoted, sizeof quoted));
+                              sked_i_word_quoted(r->key).text);
 }
 
 /* ------------------------------------------------------------------ values */
@@ -175,11 +172,10 @@ static sked_status take_atom(reader *r, int32_t *atom)
 
 static sked_status take_id(reader *r, int64_t *out)
 {
-    char quoted[80];
     if (sked_i_parse_int(r->value.text, r->value.size, INT64_MIN / 4, INT64_MAX / 4, out))
         return SKED_OK;
     return sked_i_source_fail(r->source, r->key.text, r->err, "a node id must be an integer, not '%s'",
-                              sked_i_word_quote(r->value, quoted, sizeof quoted));
+                              sked_i_word_quoted(r->value).text);
 }
 
 static sked_status take_parameter(reader *r, double *out)
@@ -232,22 +228,13 @@ static sked_status amount_value(reader *r, const char *name, const char *number)
 
 static sked_status take_value(reader *r)
 {
-    switch (r->open[r->depth]) {
-    case GRAPH:
-        return graph_value(r);
-    case NODE:
-        return node_value(r);
-    case EDGE:
-        return edge_value(r);
-    case RESOURCE:
-        return amount_value(r, "name", "capacity");
-    case DEMAND:
-        return amount_value(r, "resource", "amount");
-    case TOP:
-    case OTHER:
-        break;
-    }
-    return SKED_OK;
+    const context in = r->open[r->depth];
+    return in == GRAPH      ? graph_value(r)
+           : in == NODE     ? node_value(r)
+           : in == EDGE     ? edge_value(r)
+           : in == RESOURCE ? amount_value(r, "name", "capacity")
+           : in == DEMAND   ? amount_value(r, "resource", "amount")
+                            : SKED_OK;
 }
 
 /* ------------------------------------------------------------------ lists */
@@ -326,26 +313,15 @@ static sked_status close_amount(reader *r, amount **array, int64_t *count, int64
 
 static sked_status close_list(reader *r)
 {
-    sked_status st = SKED_OK;
-    switch (r->open[r->depth]) {
-    case NODE:
-        st = close_node(r);
-        break;
-    case EDGE:
-        st = close_edge(r);
-        break;
-    case RESOURCE:
-        st = close_amount(r, &r->resource, &r->resources, &r->resource_cap);
-        break;
-    case DEMAND:
-        st = close_amount(r, &r->demand, &r->demands, &r->demand_cap);
-        break;
-    case TOP:
+    const context in = r->open[r->depth];
+    if (in == TOP)
         return sked_i_source_fail(r->source, r->at, r->err, "a ']' that closes nothing");
-    case GRAPH:
-    case OTHER:
-        break;
-    }
+    assert(r->depth > 0);
+    const sked_status st = in == NODE       ? close_node(r)
+                           : in == EDGE     ? close_edge(r)
+                           : in == RESOURCE ? close_amount(r, &r->resource, &r->resources, &r->resource_cap)
+                           : in == DEMAND   ? close_amount(r, &r->demand, &r->demands, &r->demand_cap)
+                                            : SKED_OK;
     r->depth--;
     r->at++;
     return st;
@@ -353,7 +329,6 @@ static sked_status close_list(reader *r)
 
 static sked_status read_pair(reader *r)
 {
-    char quoted[80];
     sked_status st = read_key(r);
     if (st != SKED_OK)
         return st;
@@ -361,7 +336,7 @@ static sked_status read_pair(reader *r)
     if (r->at == r->end)
         return sked_i_source_fail(r->source, r->at, r->err,
                                   "the file ends where the value of '%s' is expected",
-                                  sked_i_word_quote(r->key, quoted, sizeof quoted));
+                                  sked_i_word_quoted(r->key).text);
     if (*r->at == '[')
         return open_list(r);
     st = *r->at == '"' ? read_string(r) : read_bare(r);
@@ -388,6 +363,11 @@ cleanup:
 
 /* ------------------------------------------------------------------ the graph */
 
+static const char *atom_text(const reader *r, int32_t atom)
+{
+    return atom < 0 ? NULL : sked_i_names_at(&r->atoms, atom);
+}
+
 /* What was not given is the rw parameter, or else the preset. */
 static void settle(double *value, double parameter, double preset)
 {
@@ -400,22 +380,21 @@ static sked_status build_op(reader *r, sked_builder *b, int32_t i, int64_t *next
     sked_status st;
     sked_error *err = r->err;
     node *n = &r->node[i];
-    const char *name = n->label >= 0 ? sked_i_names_at(&r->atoms, n->label) : sked_i_names_at(&r->ids, i);
-    const char *type = n->type >= 0 ? sked_i_names_at(&r->atoms, n->type) : NULL;
-    char quoted[80];
+    const char *name = n->label >= 0 ? atom_text(r, n->label) : sked_i_names_at(&r->ids, i);
     settle(&n->value[sked_i_op_weight], n->parameter, 1);
-    SKED_BUILD(r->source, n->at,
-               sked_builder_add_op(b, name, type, n->value[sked_i_op_duration], NULL, &cause));
+    SKED_BUILD(
+        r->source, n->at,
+        sked_builder_add_op(b, name, atom_text(r, n->type), n->value[sked_i_op_duration], NULL, &cause));
     SKED_BUILD(r->source, n->at, sked_i_builder_set_values(b, i, n->value, &cause));
     if (n->durations >= 0)
-        SKED_TRY(sked_i_durations_add(r->source, n->at, sked_i_names_at(&r->atoms, n->durations), b, i, err));
+        SKED_TRY(sked_i_durations_add(r->source, n->at, atom_text(r, n->durations), b, i, err));
     for (; *next_demand < r->demands && r->demand[*next_demand].owner == i; ++*next_demand) {
         const amount *d = &r->demand[*next_demand];
-        const char *pool = sked_i_names_at(&r->atoms, d->name);
+        const char *pool = atom_text(r, d->name);
         const int32_t k = sked_builder_find_resource(b, pool);
         if (k < 0)
             SKED_TRY(sked_i_source_fail(r->source, d->at, err, "a demand on the unknown resource '%s'",
-                                        sked_i_quote(pool, strlen(pool), quoted, sizeof quoted)));
+                                        sked_i_quoted_text(pool).text));
         SKED_BUILD(r->source, d->at, sked_builder_add_demand(b, i, k, d->amount, &cause));
     }
 cleanup:
@@ -450,16 +429,11 @@ static sked_status build(reader *r, sked_graph **out)
     sked_error *err = r->err;
     sked_builder *b = NULL;
     int64_t next_demand = 0;
-    SKED_TRY(sked_builder_create(&b, err));
-    if (r->name >= 0)
-        SKED_BUILD(r->source, r->source->text,
-                   sked_builder_set_name(b, sked_i_names_at(&r->atoms, r->name), &cause));
-    else
-        SKED_TRY(sked_i_name_after_file(r->source, b, err));
+    SKED_TRY(sked_i_source_begin(r->source, atom_text(r, r->name), &b, err));
     for (int64_t k = 0; k < r->resources; k++)
         SKED_BUILD(r->source, r->resource[k].at,
-                   sked_builder_add_resource(b, sked_i_names_at(&r->atoms, r->resource[k].name),
-                                             r->resource[k].amount, NULL, &cause));
+                   sked_builder_add_resource(b, atom_text(r, r->resource[k].name), r->resource[k].amount,
+                                             NULL, &cause));
     for (int32_t i = 0; i < r->ids.count; i++)
         SKED_TRY(build_op(r, b, i, &next_demand));
     for (int64_t e = 0; e < r->edges; e++)
@@ -527,37 +501,30 @@ static void write_string(sked_i_buffer *out, const char *key, const char *text)
     sked_i_buffer_char(out, '"');
 }
 
-static void write_number(sked_i_buffer *out, const char *key, double x)
-{
-    sked_i_buffer_text(out, key);
-    sked_i_buffer_number(out, x);
-}
-
 static void write_attribute(sked_i_buffer *out, const sked_i_attribute *a, double x)
 {
     sked_i_buffer_text(out, "\n    ");
     sked_i_buffer_text(out, a->info.name);
-    write_number(out, " ", x);
+    sked_i_buffer_number_after(out, " ", x);
 }
 
-static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
+static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
 {
     double value[sked_i_op_attributes];
     const uint32_t said = sked_i_op_said(g, i, value);
-    write_number(out, "  node [\n    id ", i);
+    sked_i_buffer_number_after(out, "  node [\n    id ", i);
     if (g->op_names.count > 0)
         write_string(out, "\n    label", sked_i_names_at(&g->op_names, i));
     if (g->type[i] >= 0)
         write_string(out, "\n    type", sked_graph_op_type(g, i));
-    write_number(out, "\n    duration ", g->duration[i]);
+    sked_i_buffer_number_after(out, "\n    duration ", g->duration[i]);
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if (said >> k & 1)
             write_attribute(out, &sked_i_op_table[k], value[k]);
-    if (sked_i_durations_text(g, i, text) && !text->failed)
-        write_string(out, "\n    durations", text->data);
+    sked_i_durations_text(g, i, "\n    durations", write_string, out);
     for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
         write_string(out, "\n    demand [ resource", sked_graph_resource_name(g, g->demand_resource[k]));
-        write_number(out, " amount ", g->demand_amount[k]);
+        sked_i_buffer_number_after(out, " amount ", g->demand_amount[k]);
         sked_i_buffer_text(out, " ]");
     }
     sked_i_buffer_text(out, "\n  ]\n");
@@ -567,8 +534,8 @@ static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
 {
     double value[sked_i_edge_attributes];
     const uint32_t said = sked_i_edge_said(g, e, value);
-    write_number(out, "  edge [\n    source ", g->edge_from[e]);
-    write_number(out, "\n    target ", g->edge_to[e]);
+    sked_i_buffer_number_after(out, "  edge [\n    source ", g->edge_from[e]);
+    sked_i_buffer_number_after(out, "\n    target ", g->edge_to[e]);
     for (int k = 0; k < sked_i_edge_attributes; k++)
         if (said >> k & 1)
             write_attribute(out, &sked_i_edge_table[k], value[k]);
@@ -584,14 +551,11 @@ static sked_status write_gml(const sked_graph *g, sked_i_buffer *out, sked_error
     for (int32_t k = 0; k < g->n_resources; k++) {
         write_string(out, "  resource [ name", sked_graph_resource_name(g, k));
         if (isfinite(g->capacity[k]))
-            write_number(out, " capacity ", g->capacity[k]);
+            sked_i_buffer_number_after(out, " capacity ", g->capacity[k]);
         sked_i_buffer_text(out, " ]\n");
     }
-    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_op(g, i, &text, out);
-    out->failed = out->failed || text.failed;
-    sked_i_buffer_free(&text);
+        write_op(g, i, out);
     for (int64_t e = 0; e < g->n_edges; e++)
         write_edge(g, e, out);
     sked_i_buffer_text(out, "]\n");

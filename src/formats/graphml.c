@@ -4,11 +4,11 @@
  * One pass over the XML. Edges may name nodes that come later, so ids become numbers on first sight and are
  * matched with ops at the end.
  */
-#include "base/memory.h"
 #include "formats/durations.h"
 #include "formats/resource_model.h"
 #include "formats/xml.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +69,7 @@ typedef struct pending_edge {
 } pending_edge;
 
 typedef struct reader {
+    sked_i_arena arena; /* has all arrays */
     sked_i_xml *x;
     sked_builder *b;
     sked_error cause;
@@ -104,9 +105,9 @@ static void no_memory(reader *r)
     sked_i_xml_fail_as(r->x, SKED_ERR_MEMORY, "out of memory");
 }
 
-static const char *quote(const sked_i_buffer *b, char *buf, size_t size)
+static sked_i_quoted quote(const sked_i_buffer *b)
 {
-    return sked_i_quote(b->data ? b->data : "", (size_t)b->size, buf, size);
+    return sked_i_quoted_bytes(b->data ? b->data : "", (size_t)b->size);
 }
 
 /* Number of a node id; the first mention makes one. -1 after a failure. */
@@ -114,7 +115,7 @@ static int32_t number_id(reader *r, const sked_i_buffer *id)
 {
     bool fresh = false;
     const int32_t i = sked_i_names_add(&r->ids, id->data, (size_t)id->size, &fresh);
-    if (i < 0 || !SKED_GROW(r->op_of_id, r->id_cap, r->ids.count)) {
+    if (i < 0 || !SKED_OWN_GROW(&r->arena, r->op_of_id, r->id_cap, r->ids.count)) {
         no_memory(r);
         return -1;
     }
@@ -127,7 +128,7 @@ static int32_t number_resource(reader *r, const char *name)
 {
     bool fresh = false;
     const int32_t i = sked_i_names_add(&r->resources, name, strlen(name), &fresh);
-    if (i < 0 || !SKED_GROW(r->capacity, r->capacity_cap, r->resources.count)) {
+    if (i < 0 || !SKED_OWN_GROW(&r->arena, r->capacity, r->capacity_cap, r->resources.count)) {
         no_memory(r);
         return -1;
     }
@@ -175,7 +176,7 @@ static void start_key(reader *r)
     key k = resolve(r, named ? r->name.data : r->id.data, where);
     k.exact = sked_i_xml_attribute(r->x, "attr.type", &r->value) && strcmp(r->value.data, "string") == 0;
     const int32_t i = sked_i_names_add(&r->key_ids, r->id.data, (size_t)r->id.size, &fresh);
-    if (i < 0 || !SKED_GROW(r->keys, r->key_cap, r->key_ids.count)) {
+    if (i < 0 || !SKED_OWN_GROW(&r->arena, r->keys, r->key_cap, r->key_ids.count)) {
         no_memory(r);
         return;
     }
@@ -278,12 +279,11 @@ static void on_start(sked_i_xml *x, const char *element)
 
 static bool read_number(reader *r, const char *what, double *out)
 {
-    char quoted[80];
     sked_i_buffer *text = &r->x->text;
     sked_i_xml_trim(text);
     if (text->size > 0 && sked_i_parse_double(text->data, (size_t)text->size, out))
         return true;
-    sked_i_xml_fail(r->x, "%s must be a finite number, not '%s'", what, quote(text, quoted, sizeof quoted));
+    sked_i_xml_fail(r->x, "%s must be a finite number, not '%s'", what, quote(text).text);
     return false;
 }
 
@@ -302,7 +302,7 @@ static void take_demand(reader *r, const key *k)
     double amount;
     if (!read_number(r, "a demand", &amount))
         return;
-    if (SKED_GROW(r->demands, r->demand_cap, r->n_demands + 1))
+    if (SKED_OWN_GROW(&r->arena, r->demands, r->demand_cap, r->n_demands + 1))
         r->demands[r->n_demands++] = (sked_i_demand){k->resource, amount};
     else
         no_memory(r);
@@ -396,18 +396,14 @@ static void settle_resources(reader *r)
         if (!check(r,
                    sked_i_resource_model_find(source, r->given_model, &r->model, &r->has_model, &r->cause)))
             return;
-    if (r->has_model)
-        for (int32_t i = 0; i < r->model.names.count; i++) {
-            const double limit = r->model.unit[i].limit;
-            if (!check(r, sked_builder_add_resource(r->b, sked_i_names_at(&r->model.names, i),
-                                                    limit < 0 ? INFINITY : limit, NULL, &r->cause)))
-                return;
-        }
-    else
-        for (int32_t i = 0; i < r->resources.count; i++)
-            if (!check(r, sked_builder_add_resource(r->b, sked_i_names_at(&r->resources, i), r->capacity[i],
-                                                    NULL, &r->cause)))
-                return;
+    const sked_i_names *names = r->has_model ? &r->model.names : &r->resources;
+    for (int32_t i = 0; i < names->count; i++) {
+        const double limit = r->has_model ? r->model.unit[i].limit : r->capacity[i];
+        if (!check(r,
+                   sked_builder_add_resource(r->b, sked_i_names_at(names, i),
+                                             r->has_model && limit < 0 ? INFINITY : limit, NULL, &r->cause)))
+            return;
+    }
 }
 
 static bool add_plain_op(reader *r, int32_t op)
@@ -432,17 +428,16 @@ static bool add_plain_op(reader *r, int32_t op)
 /* With a model: occupied for the blocking time, result after the latency. */
 static bool add_model_op(reader *r, int32_t op)
 {
-    char id[80], name[80];
     const sked_i_buffer *uses = &r->text[NODE_USES - N_NUMBERS];
-    quote(&r->id, id, sizeof id);
     if (!has(r, NODE_USES)) {
-        sked_i_xml_fail(r->x, "node '%s' has no uses_resource, but there is a resource model", id);
+        sked_i_xml_fail(r->x, "node '%s' has no uses_resource, but there is a resource model",
+                        quote(&r->id).text);
         return false;
     }
     const int32_t i = sked_i_names_find(&r->model.names, uses->data, (size_t)uses->size);
     if (i < 0) {
-        sked_i_xml_fail(r->x, "node '%s' uses '%s', which the resource model does not have", id,
-                        quote(uses, name, sizeof name));
+        sked_i_xml_fail(r->x, "node '%s' uses '%s', which the resource model does not have",
+                        quote(&r->id).text, quote(uses).text);
         return false;
     }
     r->latency[op] = r->model.unit[i].latency;
@@ -466,8 +461,8 @@ static void take_durations(reader *r, int32_t op)
 
 static void end_node(reader *r)
 {
+    assert(r->where == IN_NODE);
     const int32_t op = sked_builder_op_count(r->b);
-    char id[80];
     r->where = IN_GRAPH;
     r->where_depth--;
     if (!r->has_nodes)
@@ -476,11 +471,11 @@ static void end_node(reader *r)
     if (i < 0)
         return;
     if (r->op_of_id[i] >= 0) {
-        sked_i_xml_fail(r->x, "two nodes have the id '%s'", quote(&r->id, id, sizeof id));
+        sked_i_xml_fail(r->x, "two nodes have the id '%s'", quote(&r->id).text);
         return;
     }
     r->op_of_id[i] = op;
-    if (!SKED_GROW(r->latency, r->latency_cap, (int64_t)op + 1)) {
+    if (!SKED_OWN_GROW(&r->arena, r->latency, r->latency_cap, (int64_t)op + 1)) {
         no_memory(r);
         return;
     }
@@ -508,7 +503,7 @@ static void end_edge(reader *r)
                             sked_i_edge_table[k].info.name, e.value[k]);
             return;
         }
-    if (SKED_GROW(r->edges, r->edge_cap, r->n_edges + 1))
+    if (SKED_OWN_GROW(&r->arena, r->edges, r->edge_cap, r->n_edges + 1))
         r->edges[r->n_edges++] = e;
     else
         no_memory(r);
@@ -543,10 +538,9 @@ static void on_end(sked_i_xml *x, const char *element)
 static sked_status unknown_end(const reader *r, const sked_i_source *source, const pending_edge *e,
                                sked_error *err)
 {
-    char quoted[80];
     const char *id = sked_i_names_at(&r->ids, r->op_of_id[e->from] < 0 ? e->from : e->to);
     return sked_i_fail(err, SKED_ERR_FORMAT, "%s:%d: no node has the id '%s'", source->name, (int)e->line,
-                       sked_i_quote(id, strlen(id), quoted, sizeof quoted));
+                       sked_i_quoted_text(id).text);
 }
 
 /* With a model every lag is latency + delay; without one a delay is added to the source's duration. */
@@ -584,9 +578,7 @@ static sked_status build(reader *r, const sked_i_source *source, sked_graph **ou
     SKED_TRY(sked_builder_set_name(
         r->b, own_name ? name->data : sked_i_source_stem(source, stem, sizeof stem), err));
     SKED_TRY(add_edges(r, source, err));
-    st = sked_builder_finish(r->b, out, &r->cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &r->cause, err);
+    SKED_BUILD(source, NULL, sked_builder_finish(r->b, out, &cause));
 cleanup:
     return st;
 }
@@ -598,9 +590,7 @@ static void release(reader *r)
     sked_i_names *const tables[] = {&r->key_ids, &r->ids, &r->resources};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         sked_i_names_free(tables[i]);
-    void *const arrays[] = {r->keys, r->op_of_id, r->latency, r->capacity, r->edges, r->demands};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        free(arrays[i]);
+    sked_i_arena_free(&r->arena);
     for (int i = 0; i < N_PLAIN - N_NUMBERS; i++)
         sked_i_buffer_free(&r->text[i]);
     sked_i_buffer *const buffers[] = {&r->preset_type, &r->id, &r->value, &r->name};
@@ -695,7 +685,7 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_int(out, op);
 }
 
-static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *text, sked_i_buffer *out)
+static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     char id[24];
     double value[sked_i_op_attributes];
@@ -709,8 +699,7 @@ static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *text, ske
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if (said >> k & 1)
             write_number(out, sked_i_op_table[k].info.name, value[k]);
-    if (sked_i_durations_text(g, op, text) && !text->failed)
-        write_text(out, "durations", text->data);
+    sked_i_durations_text(g, op, "durations", write_text, out);
     for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++) {
         snprintf(id, sizeof id, "d%d", (int)g->demand_resource[k]);
         write_number(out, id, g->demand_amount[k]);
@@ -771,11 +760,8 @@ static sked_status graphml_write(const sked_graph *g, sked_i_buffer *out, sked_e
     write_text(out, "name", sked_graph_name(g));
     sked_i_buffer_char(out, '\n');
     write_capacities(g, out);
-    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_node(g, i, &text, out);
-    out->failed = out->failed || text.failed;
-    sked_i_buffer_free(&text);
+        write_node(g, i, out);
     for (int64_t e = 0; e < g->n_edges; e++)
         write_edge(g, e, out);
     sked_i_buffer_text(out, "</graph>\n</graphml>\n");

@@ -52,19 +52,14 @@ static sked_status read_jobshop(const sked_i_source *source, sked_graph **out, s
     sked_status st;
     sked_builder *b = NULL;
     sked_i_scan s = sked_i_scan_source(source);
-    sked_i_word w;
-    char quoted[80];
     int32_t jobs, machines;
     SKED_TRY(sked_i_text_check(source, "a job-shop file", err));
-    SKED_TRY(sked_builder_create(&b, err));
-    SKED_TRY(sked_i_name_after_file(source, b, err));
+    SKED_TRY(sked_i_source_begin(source, NULL, &b, err));
     SKED_TRY(read_header(b, &s, &jobs, &machines, err));
     for (int32_t j = 0; j < jobs; j++)
         for (int32_t k = 0; k < machines; k++)
             SKED_TRY(read_op(b, &s, j, k, machines, err));
-    if (sked_i_scan_word(&s, &w))
-        SKED_TRY(sked_i_source_fail(source, w.text, err, "'%s' follows the last of %d jobs",
-                                    sked_i_word_quote(w, quoted, sizeof quoted), (int)jobs));
+    SKED_TRY(sked_i_scan_end(&s, jobs, "jobs", err));
     SKED_BUILD(source, NULL, sked_builder_finish(b, out, &cause));
 cleanup:
     sked_builder_destroy(b);

@@ -1,8 +1,7 @@
 /* The pull reader behind every JSON format; see json.h for why it is our own. */
 #include "formats/json.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +66,12 @@ void sked_i_json_no_memory(sked_i_json *j)
 sked_status sked_i_json_pass(sked_i_json *j, const sked_error *cause)
 {
     return fail_with(j, cause->status, cause->message);
+}
+
+void sked_i_json_check(sked_i_json *j, sked_status st)
+{
+    if (st != SKED_OK)
+        sked_i_json_pass(j, &j->cause);
 }
 
 static const char *skip_space(const char *s, const char *end)
@@ -307,6 +312,7 @@ static void unknown_key(sked_i_json *j, const sked_i_json_fields *f)
 
 int sked_i_json_field(sked_i_json *j, const sked_i_json_fields *f, uint32_t *seen)
 {
+    assert(f->count <= 32);
     while (sked_i_json_key(j)) {
         int i = 0;
         while (i < f->count && (strncmp(f->names[i], j->key, j->key_size) != 0 || f->names[i][j->key_size]))
@@ -321,6 +327,15 @@ int sked_i_json_field(sked_i_json *j, const sked_i_json_fields *f, uint32_t *see
         }
     }
     return -1;
+}
+
+bool sked_i_json_key_text(sked_i_json *j, sked_i_buffer *out)
+{
+    out->size = 0;
+    sked_i_buffer_add(out, j->key, j->key_size);
+    if (out->failed)
+        sked_i_json_no_memory(j);
+    return !out->failed;
 }
 
 void sked_i_json_text(sked_i_json *j, const char *what, sked_i_buffer *out)
@@ -402,12 +417,10 @@ double sked_i_json_number(sked_i_json *j, const char *what)
     }
     if (small_integer(j, &x))
         return x;
-    char quoted[80];
     skip_number(j);
     const size_t size = (size_t)(j->at - j->token);
     if (j->status == SKED_OK && !sked_i_parse_double(j->token, size, &x))
-        sked_i_json_fail(j, "the number %s is out of range",
-                         sked_i_quote(j->token, size, quoted, sizeof quoted));
+        sked_i_json_fail(j, "the number %s is out of range", sked_i_quoted_bytes(j->token, size).text);
     return j->status == SKED_OK ? x : 0;
 }
 
@@ -507,7 +520,7 @@ static const char *string_end(const char *s, const char *end)
 }
 
 /*
- * Counts brackets only, for speed: whoever defers an object or array reads it later,
+ * Counts brackets only, for speed: a deferred object or array is read later,
  * and then every byte is judged.
  */
 const char *sked_i_json_defer(sked_i_json *j)
@@ -538,6 +551,7 @@ const char *sked_i_json_defer(sked_i_json *j)
 
 void sked_i_json_seek(sked_i_json *j, const char *place)
 {
+    assert(place >= j->source->text && place <= j->end);
     j->at = place;
     j->first = false;
 }
@@ -546,6 +560,7 @@ bool sked_i_json_section(sked_i_json *j, const char *place, const char *what, co
 {
     if (place == NULL || j->status != SKED_OK)
         return false;
+    assert(j->item == NULL);
     sked_i_json_seek(j, place);
     sked_i_json_enter(j, '[', what);
     j->item = item;
@@ -561,6 +576,13 @@ bool sked_i_json_item(sked_i_json *j)
     if (j->status == SKED_OK)
         j->item = NULL;
     return false;
+}
+
+bool sked_i_json_each(sked_i_json *j, const char *place, const char *what, const char *item)
+{
+    if (j->item == NULL && !sked_i_json_section(j, place, what, item))
+        return false;
+    return sked_i_json_item(j);
 }
 
 bool sked_i_json_mentions(const char *text, size_t size, const char *key)

@@ -23,18 +23,25 @@ typedef struct sked_i_json {
     bool first; /* the object or array just entered has no member yet */
     sked_status status;
     sked_error *err;
-    const char *key; /* the last key: not 0-terminated, valid until the next call */
+    sked_error cause; /* of a call that knows no file (the builder): see sked_i_json_check */
+    const char *key;  /* the last key: not 0-terminated, valid until the next call */
     size_t key_size;
     sked_i_buffer scratch; /* keys with escapes */
 } sked_i_json;
 
-/* The keys an object may have. Other keys are skipped, or refused where strict unless they begin "x-". */
+/* The keys an object may have, SKED_I_JSON_FIELDS(owner, strict, keys...). Other keys are skipped, or refused
+ * where strict unless they begin "x-". */
 typedef struct sked_i_json_fields {
     const char *owner; /* "an op", for messages */
     const char *const *names;
     int count; /* at most 32 */
     bool strict;
 } sked_i_json_fields;
+#define SKED_I_JSON_FIELDS(owner, strict, ...)                                    \
+    {                                                                             \
+        (owner), (const char *const[]){__VA_ARGS__},                              \
+            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), (strict) \
+    }
 
 /* Was field number `field` among the bits that sked_i_json_field collected? */
 #define SKED_I_JSON_HAS(seen, field) ((seen) >> (field)&1u)
@@ -57,6 +64,8 @@ sked_status sked_i_json_fail_as(sked_i_json *j, sked_status status, const char *
 void sked_i_json_no_memory(sked_i_json *j);
 /* Takes over the error of a call that knows no file (the builder). */
 sked_status sked_i_json_pass(sked_i_json *j, const sked_error *cause);
+/* The same for a call that reported into j->cause, where it failed. */
+void sked_i_json_check(sked_i_json *j, sked_status st);
 
 /* First character of the next value: one of { [ " 0 t f n ('0' for any number), or 0 after a failure. */
 char sked_i_json_peek(sked_i_json *j);
@@ -71,6 +80,8 @@ bool sked_i_json_key(sked_i_json *j);
  * twice is refused; *seen (start with 0) collects bits 1 << index.
  */
 int sked_i_json_field(sked_i_json *j, const sked_i_json_fields *f, uint32_t *seen);
+/* The last key replaces the contents of `out`; false: out of memory. */
+bool sked_i_json_key_text(sked_i_json *j, sked_i_buffer *out);
 /* The string that comes next, decoded, replaces the contents of `out`. */
 void sked_i_json_text(sked_i_json *j, const char *what, sked_i_buffer *out);
 double sked_i_json_number(sked_i_json *j, const char *what);
@@ -85,7 +96,7 @@ void sked_i_json_skip(sked_i_json *j);
 void sked_i_json_end(sked_i_json *j);
 /*
  * Where the next value starts, then moves past it without judging it: sections of a file may come in any
- * order, and are read in the order they are needed. sked_i_json_seek goes (back) to such a place.
+ * order, and are read in the order they are needed. sked_i_json_seek moves (back) to such a place.
  */
 const char *sked_i_json_defer(sked_i_json *j);
 void sked_i_json_seek(sked_i_json *j, const char *place);
@@ -97,6 +108,8 @@ void sked_i_json_seek(sked_i_json *j, const char *place);
  */
 bool sked_i_json_section(sked_i_json *j, const char *place, const char *what, const char *item);
 bool sked_i_json_item(sked_i_json *j);
+/* Both in one: while (sked_i_json_each(j, place, "\"ops\"", "op")) ...; sections do not nest. */
+bool sked_i_json_each(sked_i_json *j, const char *place, const char *what, const char *item);
 /* True when `key` (without quotes) occurs as a JSON string in the first bytes; for sniffing. */
 bool sked_i_json_mentions(const char *text, size_t size, const char *key);
 #endif

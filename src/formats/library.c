@@ -1,7 +1,5 @@
 /* Op libraries (durations and units by op type) and profiles (durations by op name): docs/formats/library.md.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/json.h"
 #include "formats/trace_profile.h"
 
@@ -37,12 +35,11 @@ typedef struct library {
 } library;
 
 enum { TOP_TYPES, TOP_RESOURCES };
-static const char *const top_keys[] = {"types", "resources"};
-static const sked_i_json_fields top_fields = {"an op library", top_keys, 2, true};
+static const sked_i_json_fields top_fields = SKED_I_JSON_FIELDS("an op library", true, "types", "resources");
 
 enum { TYPE_DURATION, TYPE_MEMORY, TYPE_WEIGHT, TYPE_DEMAND };
-static const char *const type_keys[] = {"duration", "memory", "weight", "demand"};
-static const sked_i_json_fields type_fields = {"a type", type_keys, 4, true};
+static const sked_i_json_fields type_fields =
+    SKED_I_JSON_FIELDS("a type", true, "duration", "memory", "weight", "demand");
 
 static const char *lower_case(sked_i_buffer *out, const char *s, size_t size)
 {
@@ -92,7 +89,6 @@ static void read_resources(library *lib, const char *place)
 static void read_units(library *lib, entry *e)
 {
     sked_i_json *j = &lib->j;
-    char quoted[80];
     e->has_demand = true;
     e->first_unit = lib->n_units;
     sked_i_json_enter(j, '{', "a type's demand");
@@ -101,7 +97,7 @@ static void read_units(library *lib, entry *e)
         int32_t r = sked_i_names_find(&lib->resources, j->key, j->key_size);
         if (r < 0 && lib->declares) {
             sked_i_json_fail(j, "a demand on '%s', which \"resources\" does not declare",
-                             sked_i_quote(j->key, j->key_size, quoted, sizeof quoted));
+                             sked_i_quoted_bytes(j->key, j->key_size).text);
             return;
         }
         if (r < 0)
@@ -131,9 +127,9 @@ static void read_type(library *lib, entry *e)
             read_units(lib, e);
             continue;
         }
-        const double x = sked_i_json_number(j, type_keys[k]);
+        const double x = sked_i_json_number(j, type_fields.names[k]);
         if (x < 0)
-            sked_i_json_fail(j, "\"%s\" must be 0 or more", type_keys[k]);
+            sked_i_json_fail(j, "\"%s\" must be 0 or more", type_fields.names[k]);
         *(k == TYPE_DURATION ? &e->duration : k == TYPE_MEMORY ? &e->memory : &e->weight) = x;
     }
 }
@@ -185,7 +181,7 @@ static sked_status read_library(library *lib, const sked_i_source *source, sked_
 
 static sked_status missing_type(const library *lib, int32_t op, sked_error *err)
 {
-    char label[80], quoted[80], hint[120] = "";
+    char label[80], hint[120] = "";
     const char *file = lib->j.source->name, *type = sked_graph_op_type(lib->graph, op);
     sked_i_op_label(lib->graph, op, label, sizeof label);
     if (type == NULL)
@@ -199,7 +195,7 @@ static sked_status missing_type(const library *lib, int32_t op, sked_error *err)
         sked_i_suggest(type, names, count, hint, sizeof hint);
     free(names);
     return sked_i_fail(err, SKED_ERR_FORMAT, "%s: no type '%s' (of op '%s') and no \"*\"%s", file,
-                       sked_i_quote(type, strlen(type), quoted, sizeof quoted), label, hint);
+                       sked_i_quoted_text(type).text, label, hint);
 }
 
 /* For every type of the graph (and, last, for untyped ops) its entry, or the entry of "*", or -1. */
@@ -302,16 +298,6 @@ sked_status sked_i_library_parse(const char *name, const char *text, size_t size
     return st;
 }
 
-sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
-{
-    sked_i_json_file file;
-    sked_status st = sked_i_json_load(path, &file, err);
-    if (st == SKED_OK)
-        st = sked_i_library_parse(file.name, file.text, file.size, g, out, err);
-    free(file.text);
-    return st;
-}
-
 /* {"op": duration, ...} into duration[], which already holds the graph's own. */
 static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, uint8_t *seen,
                          sked_i_buffer *name)
@@ -319,12 +305,8 @@ static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, 
     char label[80];
     sked_i_json_enter(j, '{', "a profile");
     while (sked_i_json_key(j)) {
-        name->size = 0;
-        sked_i_buffer_add(name, j->key, j->key_size);
-        if (name->failed) {
-            sked_i_json_no_memory(j);
+        if (!sked_i_json_key_text(j, name))
             return;
-        }
         const int32_t op = sked_graph_find_op(g, name->data);
         sked_i_quote(name->data, (size_t)name->size, label, sizeof label);
         if (op < 0 || seen[op]) {
@@ -364,16 +346,5 @@ cleanup:
     free(seen);
     sked_i_buffer_free(&key);
     sked_i_json_free(&j);
-    return st;
-}
-
-sked_status sked_i_durations_apply_profile(const char *path, const sked_graph *g, sked_graph **out,
-                                           sked_error *err)
-{
-    sked_i_json_file file;
-    sked_status st = sked_i_json_load(path, &file, err);
-    if (st == SKED_OK)
-        st = sked_i_durations_parse_profile(file.name, file.text, file.size, g, out, err);
-    free(file.text);
     return st;
 }

@@ -1,6 +1,5 @@
 /* Machines, sked-machine-1: docs/formats/machine.md. Built through the public calls alone. */
 #include "base/file.h"
-#include "base/memory.h"
 #include "formats/durations.h"
 
 #include <string.h>
@@ -10,29 +9,20 @@ static const char format_id[] = "sked-machine-1";
 typedef struct reader {
     sked_i_json j;
     sked_machine_builder *b;
-    sked_error cause; /* of the builder, which knows no file */
     sked_i_buffer name, type;
 } reader;
 
 enum { TOP_FORMAT, TOP_NAME, TOP_LATENCY, TOP_BANDWIDTH, TOP_DEVICES, TOP_LINKS, TOP_DURATIONS };
-static const char *const top_keys[] = {"format",  "name",  "latency",  "bandwidth",
-                                       "devices", "links", "durations"};
-static const sked_i_json_fields top_fields = {"a machine", top_keys, 7, true};
+static const sked_i_json_fields top_fields = SKED_I_JSON_FIELDS(
+    "a machine", true, "format", "name", "latency", "bandwidth", "devices", "links", "durations");
 
 enum { DEVICE_NAME, DEVICE_TYPE, DEVICE_SPEED, DEVICE_MEMORY };
-static const char *const device_keys[] = {"name", "type", "speed", "memory"};
-static const sked_i_json_fields device_fields = {"a device", device_keys, 4, true};
+static const sked_i_json_fields device_fields =
+    SKED_I_JSON_FIELDS("a device", true, "name", "type", "speed", "memory");
 
 enum { LINK_FROM, LINK_TO, LINK_LATENCY, LINK_BANDWIDTH, LINK_ONEWAY };
-static const char *const link_keys[] = {"from", "to", "latency", "bandwidth", "oneway"};
-static const sked_i_json_fields link_fields = {"a link", link_keys, 5, true};
-
-/* Passes a builder call's failure on with the place in the file. */
-static void check(reader *r, sked_status st)
-{
-    if (st != SKED_OK)
-        sked_i_json_pass(&r->j, &r->cause);
-}
+static const sked_i_json_fields link_fields =
+    SKED_I_JSON_FIELDS("a link", true, "from", "to", "latency", "bandwidth", "oneway");
 
 /* A number, or null for no limit. */
 static double read_unlimited(reader *r, const char *what)
@@ -63,9 +53,10 @@ static void read_device(reader *r)
     if (!SKED_I_JSON_HAS(seen, DEVICE_NAME))
         sked_i_json_fail(j, "a device without \"name\"");
     else
-        check(r, sked_machine_builder_add_device(r->b, r->name.data,
-                                                 SKED_I_JSON_HAS(seen, DEVICE_TYPE) ? r->type.data : NULL,
-                                                 speed, memory, NULL, &r->cause));
+        sked_i_json_check(
+            &r->j, sked_machine_builder_add_device(r->b, r->name.data,
+                                                   SKED_I_JSON_HAS(seen, DEVICE_TYPE) ? r->type.data : NULL,
+                                                   speed, memory, NULL, &r->j.cause));
 }
 
 static void read_link(reader *r)
@@ -94,16 +85,8 @@ static void read_link(reader *r)
     if (!SKED_I_JSON_HAS(seen, LINK_FROM) || !SKED_I_JSON_HAS(seen, LINK_TO))
         sked_i_json_fail(j, "a link needs both \"from\" and \"to\"");
     else
-        check(r, sked_machine_builder_add_link(r->b, r->name.data, r->type.data, latency, bandwidth, oneway,
-                                               &r->cause));
-}
-
-static void read_section(reader *r, const char *place, const char *what, const char *item,
-                         void (*read_item)(reader *r))
-{
-    if (sked_i_json_section(&r->j, place, what, item))
-        while (sked_i_json_item(&r->j))
-            read_item(r);
+        sked_i_json_check(&r->j, sked_machine_builder_add_link(r->b, r->name.data, r->type.data, latency,
+                                                               bandwidth, oneway, &r->j.cause));
 }
 
 static sked_status give_to_machine(void *data, const char *on, double time, sked_error *err)
@@ -121,16 +104,14 @@ static void read_durations(reader *r, const char *place)
     sked_i_json_seek(j, place);
     sked_i_json_enter(j, '{', "\"durations\"");
     while (sked_i_json_key(j)) {
-        r->name.size = 0;
-        sked_i_buffer_add(&r->name, j->key, j->key_size);
-        if (r->name.failed)
-            sked_i_json_no_memory(j);
+        if (!sked_i_json_key_text(j, &r->name))
+            return;
         if (sked_i_json_peek(j) == '{')
             sked_i_durations_each(j, &r->type, give_to_machine, r);
         else {
             const double time = sked_i_json_number(j, "a duration");
             if (j->status == SKED_OK)
-                check(r, give_to_machine(r, NULL, time, &r->cause));
+                sked_i_json_check(&r->j, give_to_machine(r, NULL, time, &r->j.cause));
         }
     }
 }
@@ -143,11 +124,10 @@ typedef struct top {
 
 static void read_format(reader *r)
 {
-    char quoted[80];
     sked_i_json_text(&r->j, "\"format\"", &r->type);
     if (r->j.status == SKED_OK && strcmp(r->type.data, format_id) != 0)
         sked_i_json_fail(&r->j, "the format is '%s', not '%s'",
-                         sked_i_quote(r->type.data, (size_t)r->type.size, quoted, sizeof quoted), format_id);
+                         sked_i_quoted_bytes(r->type.data, (size_t)r->type.size).text, format_id);
 }
 
 static void read_top(reader *r, top *t)
@@ -186,14 +166,14 @@ static sked_status build(reader *r, const sked_i_source *source, sked_machine **
     SKED_TRY(r->j.status);
     SKED_TRY(sked_machine_builder_create(r->name.size > 0 ? r->name.data : NULL, &r->b, err));
     if (t.linked)
-        check(r, sked_machine_builder_set_link(r->b, t.latency, t.bandwidth, &r->cause));
-    read_section(r, t.devices, "\"devices\"", "device", read_device);
-    read_section(r, t.links, "\"links\"", "link", read_link);
+        sked_i_json_check(&r->j, sked_machine_builder_set_link(r->b, t.latency, t.bandwidth, &r->j.cause));
+    while (sked_i_json_each(&r->j, t.devices, "\"devices\"", "device"))
+        read_device(r);
+    while (sked_i_json_each(&r->j, t.links, "\"links\"", "link"))
+        read_link(r);
     read_durations(r, t.durations);
     SKED_TRY(r->j.status);
-    st = sked_machine_builder_finish(r->b, out, &r->cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &r->cause, err);
+    SKED_BUILD(source, NULL, sked_machine_builder_finish(r->b, out, &cause));
 cleanup:
     return st;
 }
@@ -253,28 +233,16 @@ sked_status sked_machine_read(const char *path, sked_machine **out, sked_error *
 
 /* ------------------------------------------------------------------ writing */
 
-static void write_number(sked_i_buffer *out, const char *key, double x)
-{
-    sked_i_buffer_text(out, key);
-    if (isinf(x))
-        sked_i_buffer_text(out, "null");
-    else
-        sked_i_buffer_number(out, x);
-}
-
 static void write_device(const sked_machine *m, int32_t d, sked_i_buffer *out)
 {
     const char *type = sked_machine_device_type(m, d);
-    sked_i_buffer_text(out, d ? ",\n{\"name\":" : "\n{\"name\":");
-    sked_i_buffer_json(out, sked_machine_device_name(m, d));
-    if (type != NULL) {
-        sked_i_buffer_text(out, ",\"type\":");
-        sked_i_buffer_json(out, type);
-    }
+    sked_i_buffer_json_after(out, d ? ",\n{\"name\":" : "\n{\"name\":", sked_machine_device_name(m, d));
+    if (type != NULL)
+        sked_i_buffer_json_after(out, ",\"type\":", type);
     if (sked_machine_device_speed(m, d) != 1)
-        write_number(out, ",\"speed\":", sked_machine_device_speed(m, d));
+        sked_i_buffer_number_after(out, ",\"speed\":", sked_machine_device_speed(m, d));
     if (sked_machine_device_memory(m, d) < INFINITY)
-        write_number(out, ",\"memory\":", sked_machine_device_memory(m, d));
+        sked_i_buffer_number_after(out, ",\"memory\":", sked_machine_device_memory(m, d));
     sked_i_buffer_char(out, '}');
 }
 
@@ -284,12 +252,10 @@ static void write_link(const sked_machine *m, int64_t i, sked_i_buffer *out)
     double latency, bandwidth;
     bool oneway;
     sked_machine_given_link(m, i, &from, &to, &latency, &bandwidth, &oneway);
-    sked_i_buffer_text(out, i ? ",\n{\"from\":" : "\n{\"from\":");
-    sked_i_buffer_json(out, from);
-    sked_i_buffer_text(out, ",\"to\":");
-    sked_i_buffer_json(out, to);
-    write_number(out, ",\"latency\":", latency);
-    write_number(out, ",\"bandwidth\":", bandwidth);
+    sked_i_buffer_json_after(out, i ? ",\n{\"from\":" : "\n{\"from\":", from);
+    sked_i_buffer_json_after(out, ",\"to\":", to);
+    sked_i_buffer_number_after(out, ",\"latency\":", latency);
+    sked_i_buffer_number_after(out, ",\"bandwidth\":", bandwidth);
     sked_i_buffer_text(out, oneway ? ",\"oneway\":true}" : "}");
 }
 
@@ -304,8 +270,7 @@ static void write_durations(const sked_machine *m, sked_i_buffer *out)
         sked_machine_duration(m, i, &op, &on, &time);
         const bool first = last == NULL || strcmp(op, last) != 0;
         if (first) {
-            sked_i_buffer_text(out, open ? "},\n" : i > 0 ? ",\n" : ",\n\"durations\":{\n");
-            sked_i_buffer_json(out, op);
+            sked_i_buffer_json_after(out, open ? "},\n" : i > 0 ? ",\n" : ",\n\"durations\":{\n", op);
             sked_i_buffer_char(out, ':');
         }
         if (on != NULL)
@@ -323,13 +288,11 @@ void sked_i_format_of_machines(const sked_machine *m, sked_i_buffer *out)
 {
     double latency, bandwidth;
     sked_i_buffer_format(out, "{\"format\":\"%s\"", format_id);
-    if (sked_machine_name(m)[0] != 0) {
-        sked_i_buffer_text(out, ",\"name\":");
-        sked_i_buffer_json(out, sked_machine_name(m));
-    }
+    if (sked_machine_name(m)[0] != 0)
+        sked_i_buffer_json_after(out, ",\"name\":", sked_machine_name(m));
     if (sked_machine_default_link(m, &latency, &bandwidth)) {
-        write_number(out, ",\"latency\":", latency);
-        write_number(out, ",\"bandwidth\":", bandwidth);
+        sked_i_buffer_number_after(out, ",\"latency\":", latency);
+        sked_i_buffer_number_after(out, ",\"bandwidth\":", bandwidth);
     }
     sked_i_buffer_text(out, ",\n\"devices\":[");
     for (int32_t d = 0; d < sked_machine_device_count(m); d++)

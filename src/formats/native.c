@@ -1,5 +1,4 @@
 /* sked's own graph format, sked-graph-1: docs/formats/native.md and docs/sked-graph-1.schema.json. */
-#include "base/memory.h"
 #include "formats/durations.h"
 
 #include <stdio.h>
@@ -8,9 +7,9 @@
 static const char format_id[] = "sked-graph-1";
 
 typedef struct reader {
+    sked_i_arena arena;
     sked_i_json j;
     sked_builder *b;
-    sked_error cause; /* of the builder, which knows no file */
     sked_i_buffer name, type, key;
     sked_i_demand *demand; /* of the op being read */
     int64_t n_demands, demand_cap;
@@ -19,34 +18,26 @@ typedef struct reader {
 } reader;
 
 enum { TOP_FORMAT, TOP_NAME, TOP_RESOURCES, TOP_OPS, TOP_EDGES };
-static const char *const top_keys[] = {"format", "name", "resources", "ops", "edges"};
-static const sked_i_json_fields top_fields = {"a sked-graph-1 file", top_keys, 5, true};
+static const sked_i_json_fields top_fields =
+    SKED_I_JSON_FIELDS("a sked-graph-1 file", true, "format", "name", "resources", "ops", "edges");
 
 enum { RESOURCE_NAME, RESOURCE_CAPACITY };
-static const char *const resource_keys[] = {"name", "capacity"};
-static const sked_i_json_fields resource_fields = {"a resource", resource_keys, 2, true};
+static const sked_i_json_fields resource_fields = SKED_I_JSON_FIELDS("a resource", true, "name", "capacity");
 
 /* The attributes of the table come first, by their number there. */
 #define SKED_X(name, kind, preset, column, meaning) #name,
-enum { OP_NAME = sked_i_op_attributes, OP_TYPE, OP_DURATIONS, OP_DEMAND, OP_FIELDS };
-static const char *const op_keys[] = {SKED_I_OP_ATTRIBUTES(SKED_X) "name", "type", "durations", "demand"};
-static const sked_i_json_fields op_fields = {"an op", op_keys, OP_FIELDS, true};
+enum { OP_NAME = sked_i_op_attributes, OP_TYPE, OP_DURATIONS, OP_DEMAND };
+static const sked_i_json_fields op_fields =
+    SKED_I_JSON_FIELDS("an op", true, SKED_I_OP_ATTRIBUTES(SKED_X) "name", "type", "durations", "demand");
 
-enum { EDGE_FROM = sked_i_edge_attributes, EDGE_TO, EDGE_FIELDS };
-static const char *const edge_keys[] = {SKED_I_EDGE_ATTRIBUTES(SKED_X) "from", "to"};
-static const sked_i_json_fields edge_fields = {"an edge", edge_keys, EDGE_FIELDS, true};
+enum { EDGE_FROM = sked_i_edge_attributes, EDGE_TO };
+static const sked_i_json_fields edge_fields =
+    SKED_I_JSON_FIELDS("an edge", true, SKED_I_EDGE_ATTRIBUTES(SKED_X) "from", "to");
 #undef SKED_X
 
 static bool sniff(const char *text, size_t size)
 {
     return sked_i_json_mentions(text, size, format_id);
-}
-
-/* Passes a builder call's failure on with the place in the file. */
-static void check(reader *r, sked_status st)
-{
-    if (st != SKED_OK)
-        sked_i_json_pass(&r->j, &r->cause);
 }
 
 static void read_resource(reader *r)
@@ -66,26 +57,25 @@ static void read_resource(reader *r)
         return;
     snprintf(index, sizeof index, "%lld", (long long)j->number);
     const char *name = SKED_I_JSON_HAS(seen, RESOURCE_NAME) ? r->name.data : index;
-    check(r, sked_builder_add_resource(r->b, name, capacity, NULL, &r->cause));
+    sked_i_json_check(&r->j, sked_builder_add_resource(r->b, name, capacity, NULL, &r->j.cause));
 }
 
 /* {"mul": 1}: collected, since the op itself is added when all of it has been read. */
 static void read_demand(reader *r)
 {
     sked_i_json *j = &r->j;
-    char quoted[80];
     sked_i_json_enter(j, '{', "an op's demand");
     while (sked_i_json_key(j)) {
-        r->key.size = 0;
-        sked_i_buffer_add(&r->key, j->key, j->key_size);
-        if (r->key.failed || !SKED_GROW(r->demand, r->demand_cap, r->n_demands + 1)) {
+        if (!sked_i_json_key_text(j, &r->key))
+            return;
+        if (!SKED_OWN_GROW(&r->arena, r->demand, r->demand_cap, r->n_demands + 1)) {
             sked_i_json_no_memory(j);
             return;
         }
         const int32_t resource = sked_builder_find_resource(r->b, r->key.data);
         if (resource < 0) {
             sked_i_json_fail(j, "a demand on resource '%s', which is not declared in \"resources\"",
-                             sked_i_quote(r->key.data, (size_t)r->key.size, quoted, sizeof quoted));
+                             sked_i_quoted_bytes(r->key.data, (size_t)r->key.size).text);
             return;
         }
         r->demand[r->n_demands++] = (sked_i_demand){resource, sked_i_json_number(j, "a demand")};
@@ -97,10 +87,11 @@ static void add_demands(reader *r, int32_t op)
     if (!sked_i_demands_sort(r->demand, r->n_demands))
         sked_i_json_fail(&r->j, "two demands on the same resource");
     for (int64_t k = 0; k < r->n_demands && r->j.status == SKED_OK; k++)
-        check(r, sked_builder_add_demand(r->b, op, r->demand[k].resource, r->demand[k].amount, &r->cause));
+        sked_i_json_check(&r->j, sked_builder_add_demand(r->b, op, r->demand[k].resource, r->demand[k].amount,
+                                                         &r->j.cause));
 }
 
-/* {"gpu": 0.5, "npu": null}: read when the op has been added; the reader then goes on behind the op. */
+/* {"gpu": 0.5, "npu": null}: read when the op has been added; the reader then continues behind the op. */
 static void read_durations(reader *r, int32_t op)
 {
     sked_i_json *j = &r->j;
@@ -113,17 +104,11 @@ static void read_durations(reader *r, int32_t op)
 
 static double read_attribute(sked_i_json *j, const sked_attribute_info *a)
 {
-    switch (a->kind) {
-    case SKED_ATTRIBUTE_FLAG:
+    if (a->kind == SKED_ATTRIBUTE_FLAG)
         return sked_i_json_bool(j, a->name);
-    case SKED_ATTRIBUTE_COUNT:
+    if (a->kind == SKED_ATTRIBUTE_COUNT)
         return (double)sked_i_json_integer(j, a->name, 0, INT32_MAX);
-    case SKED_ATTRIBUTE_REAL:
-        return sked_i_json_null(j) ? a->preset : sked_i_json_number(j, a->name);
-    case SKED_ATTRIBUTE_AMOUNT:
-        break;
-    }
-    return sked_i_json_number(j, a->name);
+    return a->kind == SKED_ATTRIBUTE_REAL && sked_i_json_null(j) ? a->preset : sked_i_json_number(j, a->name);
 }
 
 static void read_op(reader *r)
@@ -154,11 +139,11 @@ static void read_op(reader *r)
         sked_i_json_fail(j, "an op without \"duration\"");
     if (j->status != SKED_OK)
         return;
-    check(r, sked_builder_add_op(r->b, SKED_I_JSON_HAS(seen, OP_NAME) ? r->name.data : NULL,
-                                 SKED_I_JSON_HAS(seen, OP_TYPE) ? r->type.data : NULL,
-                                 value[sked_i_op_duration], &op, &r->cause));
+    sked_i_json_check(&r->j, sked_builder_add_op(r->b, SKED_I_JSON_HAS(seen, OP_NAME) ? r->name.data : NULL,
+                                                 SKED_I_JSON_HAS(seen, OP_TYPE) ? r->type.data : NULL,
+                                                 value[sked_i_op_duration], &op, &r->j.cause));
     if (j->status == SKED_OK)
-        check(r, sked_i_builder_set_values(r->b, op, value, &r->cause));
+        sked_i_json_check(&r->j, sked_i_builder_set_values(r->b, op, value, &r->j.cause));
     if (r->n_demands > 0)
         add_demands(r, op);
     if (r->durations != NULL && j->status == SKED_OK)
@@ -169,13 +154,12 @@ static void read_op(reader *r)
 static int32_t read_end(reader *r)
 {
     sked_i_json *j = &r->j;
-    char quoted[80];
     if (sked_i_json_peek(j) == '"') {
         sked_i_json_text(j, "an edge's end", &r->name);
         const int32_t op = j->status == SKED_OK ? sked_builder_find_op(r->b, r->name.data) : 0;
         if (op < 0)
             sked_i_json_fail(j, "no op is called '%s'",
-                             sked_i_quote(r->name.data, (size_t)r->name.size, quoted, sizeof quoted));
+                             sked_i_quoted_bytes(r->name.data, (size_t)r->name.size).text);
         return op;
     }
     const int32_t count = sked_builder_op_count(r->b);
@@ -220,15 +204,7 @@ static void read_edge(reader *r)
     else
         read_edge_object(r, end, value);
     if (r->j.status == SKED_OK)
-        check(r, sked_i_builder_add_edge(r->b, end[0], end[1], value, &r->cause));
-}
-
-static void read_section(reader *r, const char *place, const char *what, const char *item,
-                         void (*read_item)(reader *r))
-{
-    if (sked_i_json_section(&r->j, place, what, item))
-        while (sked_i_json_item(&r->j))
-            read_item(r);
+        sked_i_json_check(&r->j, sked_i_builder_add_edge(r->b, end[0], end[1], value, &r->j.cause));
 }
 
 /* The whole object once: format and name are read, the sections only located. */
@@ -236,19 +212,17 @@ static void read_top(reader *r)
 {
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
-    char quoted[80];
     sked_i_json_enter(j, '{', "a graph");
     for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;) {
         if (k == TOP_FORMAT) {
             sked_i_json_text(j, "\"format\"", &r->name);
             if (j->status == SKED_OK && strcmp(r->name.data, format_id) != 0)
                 sked_i_json_fail(j, "the format is '%s', not '%s'",
-                                 sked_i_quote(r->name.data, (size_t)r->name.size, quoted, sizeof quoted),
-                                 format_id);
+                                 sked_i_quoted_bytes(r->name.data, (size_t)r->name.size).text, format_id);
         } else if (k == TOP_NAME) {
             sked_i_json_text(j, "the graph's name", &r->name);
             if (j->status == SKED_OK)
-                check(r, sked_builder_set_name(r->b, r->name.data, &r->cause));
+                sked_i_json_check(&r->j, sked_builder_set_name(r->b, r->name.data, &r->j.cause));
         } else {
             *(k == TOP_RESOURCES ? &r->resources : k == TOP_OPS ? &r->ops : &r->edges) = sked_i_json_defer(j);
         }
@@ -265,27 +239,22 @@ static sked_status native_read(const sked_i_source *source, sked_graph **out, sk
     sked_i_json_begin(&r.j, source, err);
     SKED_TRY(sked_builder_create(&r.b, err));
     read_top(&r);
-    read_section(&r, r.resources, "\"resources\"", "resource", read_resource);
-    read_section(&r, r.ops, "\"ops\"", "op", read_op);
-    read_section(&r, r.edges, "\"edges\"", "edge", read_edge);
+    while (sked_i_json_each(&r.j, r.resources, "\"resources\"", "resource"))
+        read_resource(&r);
+    while (sked_i_json_each(&r.j, r.ops, "\"ops\"", "op"))
+        read_op(&r);
+    while (sked_i_json_each(&r.j, r.edges, "\"edges\"", "edge"))
+        read_edge(&r);
     SKED_TRY(r.j.status);
-    st = sked_builder_finish(r.b, out, &r.cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &r.cause, err);
+    SKED_BUILD(source, NULL, sked_builder_finish(r.b, out, &cause));
 cleanup:
     sked_builder_destroy(r.b);
     sked_i_json_free(&r.j);
     sked_i_buffer_free(&r.name);
     sked_i_buffer_free(&r.type);
     sked_i_buffer_free(&r.key);
-    free(r.demand);
+    sked_i_arena_free(&r.arena);
     return st;
-}
-
-static void write_field(sked_i_buffer *out, const char *key, double value)
-{
-    sked_i_buffer_text(out, key);
-    sked_i_buffer_number(out, value);
 }
 
 /* ,"name":value */
@@ -306,12 +275,8 @@ static void write_resources(const sked_graph *g, sked_i_buffer *out)
         return;
     sked_i_buffer_text(out, ",\n\"resources\":[");
     for (int32_t i = 0; i < g->n_resources; i++) {
-        sked_i_buffer_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-        sked_i_buffer_json(out, sked_graph_resource_name(g, i));
-        if (isfinite(g->capacity[i]))
-            write_field(out, ",\"capacity\":", g->capacity[i]);
-        else
-            sked_i_buffer_text(out, ",\"capacity\":null");
+        sked_i_buffer_json_after(out, i ? ",\n{\"name\":" : "\n{\"name\":", sked_graph_resource_name(g, i));
+        sked_i_buffer_number_after(out, ",\"capacity\":", g->capacity[i]);
         sked_i_buffer_char(out, '}');
     }
     sked_i_buffer_text(out, "\n]");
@@ -320,9 +285,9 @@ static void write_resources(const sked_graph *g, sked_i_buffer *out)
 static void write_demand(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++) {
-        sked_i_buffer_text(out, k == g->demand_ptr[op] ? ",\"demand\":{" : ",");
-        sked_i_buffer_json(out, sked_graph_resource_name(g, g->demand_resource[k]));
-        write_field(out, ":", g->demand_amount[k]);
+        sked_i_buffer_json_after(out, k == g->demand_ptr[op] ? ",\"demand\":{" : ",",
+                                 sked_graph_resource_name(g, g->demand_resource[k]));
+        sked_i_buffer_number_after(out, ":", g->demand_amount[k]);
     }
     if (g->demand_ptr[op] < g->demand_ptr[op + 1])
         sked_i_buffer_char(out, '}');
@@ -334,16 +299,14 @@ static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
     const uint32_t said = sked_i_op_said(g, op, value);
     sked_i_buffer_char(out, '{');
     if (g->op_names.count > 0) {
-        sked_i_buffer_text(out, "\"name\":");
-        sked_i_buffer_json(out, sked_i_names_at(&g->op_names, op));
+        sked_i_buffer_json_after(out, "\"name\":", sked_i_names_at(&g->op_names, op));
         sked_i_buffer_char(out, ',');
     }
     if (g->type[op] >= 0) {
-        sked_i_buffer_text(out, "\"type\":");
-        sked_i_buffer_json(out, sked_graph_op_type(g, op));
+        sked_i_buffer_json_after(out, "\"type\":", sked_graph_op_type(g, op));
         sked_i_buffer_char(out, ',');
     }
-    write_field(out, "\"duration\":", g->duration[op]);
+    sked_i_buffer_number_after(out, "\"duration\":", g->duration[op]);
     if (g->on_ptr != NULL && g->on_ptr[op] < g->on_ptr[op + 1]) {
         sked_i_buffer_text(out, ",\"durations\":");
         sked_i_durations_write(g, op, out);
@@ -380,10 +343,8 @@ static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
 static sked_status native_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)
 {
     sked_i_buffer_format(out, "{\"format\":\"%s\"", format_id);
-    if (sked_graph_name(g)[0] != 0) {
-        sked_i_buffer_text(out, ",\"name\":");
-        sked_i_buffer_json(out, sked_graph_name(g));
-    }
+    if (sked_graph_name(g)[0] != 0)
+        sked_i_buffer_json_after(out, ",\"name\":", sked_graph_name(g));
     write_resources(g, out);
     sked_i_buffer_text(out, ",\n\"ops\":[");
     for (int32_t i = 0; i < g->n_ops; i++) {

@@ -2,17 +2,12 @@
 #include "formats/nodes.h"
 
 enum { NODE_DURATION, NODE_COST_CPU, NODE_MEMORY, NODE_COST_RAM, NODE_OUT_COST, NODE_WEIGHT };
-static const char *const node_keys[] = {"id",     "name",     "type",     "duration", "cost_cpu",
-                                        "memory", "cost_ram", "out_cost", "weight"};
-
 enum { LINK_LAG, LINK_BYTES, LINK_DISTANCE };
-static const char *const link_keys[] = {"source", "target", "0", "1", "lag", "bytes", "distance"};
 
 enum { TOP_DIRECTED, TOP_GRAPH, TOP_NODES, TOP_LINKS, TOP_EDGES };
-static const char *const top_keys[] = {"directed", "graph", "nodes", "links", "edges"};
-static const sked_i_json_fields top_fields = {"a node-link graph", top_keys, 5, false};
-static const char *const attribute_keys[] = {"name"};
-static const sked_i_json_fields attribute_fields = {"\"graph\"", attribute_keys, 1, false};
+static const sked_i_json_fields top_fields =
+    SKED_I_JSON_FIELDS("a node-link graph", false, "directed", "graph", "nodes", "links", "edges");
+static const sked_i_json_fields attribute_fields = SKED_I_JSON_FIELDS("\"graph\"", false, "name");
 
 /* The first of a and b that was given, else `otherwise`. */
 static double first_of(double a, double b, double otherwise)
@@ -38,8 +33,10 @@ static void make_edge(const double *value, sked_edge *edge)
 }
 
 static const sked_i_nodes_spec spec = {
-    .node_fields = {"a node", node_keys, 9, false},
-    .link_fields = {"a link", link_keys, 7, false},
+    .node_fields = SKED_I_JSON_FIELDS("a node", false, "id", "name", "type", "duration", "cost_cpu", "memory",
+                                      "cost_ram", "out_cost", "weight"),
+    .link_fields =
+        SKED_I_JSON_FIELDS("a link", false, "source", "target", "0", "1", "lag", "bytes", "distance"),
     .op = make_op,
     .edge = make_edge,
 };

@@ -1,7 +1,6 @@
 #include "formats/nodes.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,17 +8,10 @@ typedef struct reader {
     sked_i_json *j;
     const sked_i_nodes_spec *spec;
     sked_builder *b;
-    sked_error cause; /* of the builder, which knows no file */
     sked_i_names ids, names;
     bool by_name; /* every node has a name and no two are equal */
     sked_i_buffer id, name, type;
 } reader;
-
-static void check(reader *r, sked_status st)
-{
-    if (st != SKED_OK)
-        sked_i_json_pass(r->j, &r->cause);
-}
 
 /* An id or a name: a string, or a number in its shortest form. */
 static void read_label(sked_i_json *j, const char *what, sked_i_buffer *out)
@@ -55,7 +47,7 @@ static void read_identity(reader *r)
 {
     sked_i_json *j = r->j;
     uint32_t seen = 0;
-    char index[24], quoted[80];
+    char index[24];
     bool fresh = true;
     sked_i_json_enter(j, '{', "a node");
     const char *begin = j->token;
@@ -74,8 +66,7 @@ static void read_identity(reader *r)
     snprintf(index, sizeof index, "%lld", (long long)j->number);
     const char *id = SKED_I_JSON_HAS(seen, SKED_I_NODE_ID) ? r->id.data : has_name ? r->name.data : index;
     if (add_label(r, &r->ids, id, &fresh) >= 0 && !fresh)
-        sked_i_json_fail(j, "two nodes have the id '%s'",
-                         sked_i_quote(id, strlen(id), quoted, sizeof quoted));
+        sked_i_json_fail(j, "two nodes have the id '%s'", sked_i_quoted_text(id).text);
     r->by_name = r->by_name && has_name;
     if (r->by_name && add_label(r, &r->names, r->name.data, &fresh) >= 0)
         r->by_name = fresh;
@@ -89,6 +80,7 @@ static void read_node(reader *r)
     double value[sked_i_nodes_max_values];
     sked_i_nodes_op x = {.duration = 1, .weight = 1};
     const int32_t op = sked_builder_op_count(r->b);
+    assert(op < r->ids.count);
     for (int i = 0; i < sked_i_nodes_max_values; i++)
         value[i] = NAN;
     sked_i_json_enter(j, '{', "a node");
@@ -105,27 +97,27 @@ static void read_node(reader *r)
         return;
     j->token = begin;
     r->spec->op(value, &x);
-    check(r, sked_builder_add_op(r->b, sked_i_names_at(r->by_name ? &r->names : &r->ids, op),
-                                 SKED_I_JSON_HAS(seen, SKED_I_NODE_TYPE) ? r->type.data : NULL, x.duration,
-                                 NULL, &r->cause));
+    sked_i_json_check(j, sked_builder_add_op(r->b, sked_i_names_at(r->by_name ? &r->names : &r->ids, op),
+                                             SKED_I_JSON_HAS(seen, SKED_I_NODE_TYPE) ? r->type.data : NULL,
+                                             x.duration, NULL, &j->cause));
     if (j->status == SKED_OK)
-        check(r, sked_builder_set_memory(r->b, op, x.memory, &r->cause));
+        sked_i_json_check(j, sked_builder_set_memory(r->b, op, x.memory, &j->cause));
     if (j->status == SKED_OK)
-        check(r, sked_builder_set_weight(r->b, op, x.weight, &r->cause));
+        sked_i_json_check(j, sked_builder_set_weight(r->b, op, x.weight, &j->cause));
     for (int i = 0; i < x.n_on && j->status == SKED_OK; i++)
-        check(r, sked_builder_add_duration(r->b, op, x.on[i].device, x.on[i].duration, &r->cause));
+        sked_i_json_check(j,
+                          sked_builder_add_duration(r->b, op, x.on[i].device, x.on[i].duration, &j->cause));
 }
 
 static int32_t read_end(reader *r)
 {
-    char quoted[80];
     read_label(r->j, "an end of a link", &r->id);
     if (r->j->status != SKED_OK)
         return 0;
     const int32_t op = sked_i_names_find(&r->ids, r->id.data, (size_t)r->id.size);
     if (op < 0)
         sked_i_json_fail(r->j, "no node has the id '%s'",
-                         sked_i_quote(r->id.data, (size_t)r->id.size, quoted, sizeof quoted));
+                         sked_i_quoted_bytes(r->id.data, (size_t)r->id.size).text);
     return op;
 }
 
@@ -159,14 +151,7 @@ static void read_link(reader *r)
         return;
     }
     r->spec->edge(value, &edge);
-    check(r, sked_builder_add_edge(r->b, &edge, &r->cause));
-}
-
-static void read_list(reader *r, const char *place, const char *what, void (*read_item)(reader *r))
-{
-    if (sked_i_json_section(r->j, place, what, what))
-        while (sked_i_json_item(r->j))
-            read_item(r);
+    sked_i_json_check(j, sked_builder_add_edge(r->b, &edge, &j->cause));
 }
 
 sked_status sked_i_nodes_build(sked_i_json *j, const sked_i_nodes_spec *spec, const char *nodes,
@@ -174,18 +159,16 @@ sked_status sked_i_nodes_build(sked_i_json *j, const sked_i_nodes_spec *spec, co
 {
     reader r = {.j = j, .spec = spec, .by_name = true};
     sked_status st = SKED_OK;
-    char stem[256];
-    if (name == NULL || name[0] == 0)
-        name = sked_i_source_stem(j->source, stem, sizeof stem);
-    SKED_TRY(sked_builder_create(&r.b, j->err));
-    SKED_TRY(sked_builder_set_name(r.b, name, j->err));
-    read_list(&r, nodes, "node", read_identity);
-    read_list(&r, nodes, "node", read_node);
-    read_list(&r, links, "link", read_link);
+    sked_error *err = j->err;
+    SKED_TRY(sked_i_source_begin(j->source, name != NULL && name[0] != 0 ? name : NULL, &r.b, err));
+    while (sked_i_json_each(j, nodes, "node", "node"))
+        read_identity(&r);
+    while (sked_i_json_each(j, nodes, "node", "node"))
+        read_node(&r);
+    while (sked_i_json_each(j, links, "link", "link"))
+        read_link(&r);
     SKED_TRY(j->status);
-    st = sked_builder_finish(r.b, out, &r.cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(j->source, NULL, &r.cause, j->err);
+    SKED_BUILD(j->source, NULL, sked_builder_finish(r.b, out, &cause));
 cleanup:
     sked_builder_destroy(r.b);
     sked_i_names_free(&r.ids);

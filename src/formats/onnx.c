@@ -4,13 +4,12 @@
  * protobuf-c unpacks without a limit on nesting, copies whole arrays each time a single field is repeated,
  * and spends a hundred bytes on an empty message, so the bytes are walked once before it sees them.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/format.h"
 #include "formats/onnx_devices.h"
 #include "formats/onnx_shapes.h"
 #include "formats/onnx_wire.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,7 +111,7 @@ static sked_status unpack(const sked_i_source *source, ProtobufCAllocator *alloc
 
 /* ------------------------------------------------------------------ tensors */
 
-enum { GIVEN = -2, UNMADE = -1 }; /* producers that are no node: inputs and weights; nobody */
+enum { GIVEN = -2, UNMADE = -1 }; /* producers that are no node: inputs and weights; nothing */
 
 typedef struct reader {
     sked_i_arena arena;
@@ -123,8 +122,7 @@ typedef struct reader {
     sked_i_onnx_scope scope; /* the tensors of the main graph */
     sked_i_onnx_devices devices;
     sked_builder *b;
-    sked_error cause; /* of the builder, which knows no file */
-    sked_i_buffer text;
+    sked_i_buffer text, name; /* of the op being added: its type and its name */
 
     /* edges into op i: its sources, what comes from each, and who was counted last */
     int32_t *sources, *tensor_mark, *op_mark;
@@ -141,27 +139,25 @@ static const char *node_label(const reader *r, size_t i, char *buf, size_t size)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
     const char *name = node->name && node->name[0] ? node->name : node->op_type ? node->op_type : "";
-    char quoted[80];
-    snprintf(buf, size, "node %zu ('%s')", i, sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+    snprintf(buf, size, "node %zu ('%s')", i, sked_i_quoted_text(name).text);
     return buf;
 }
 
 static sked_status add_outputs(reader *r, size_t i)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
-    char label[120], quoted[80];
+    char label[120];
     for (size_t k = 0; k < node->n_output; k++) {
         const char *name = node->output[k];
         if (name[0] == 0)
-            continue; /* an optional output that nobody wants */
+            continue; /* an optional output that is not wanted */
         const int32_t t = sked_i_onnx_scope_add(&r->scope, name);
         if (t < 0)
             return sked_i_no_memory(r->err);
         if (r->scope.tensor[t].producer != UNMADE)
             return sked_i_source_fail(r->source, NULL, r->err,
                                       "%s makes the tensor '%s', which exists already",
-                                      node_label(r, i, label, sizeof label),
-                                      sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+                                      node_label(r, i, label, sizeof label), sked_i_quoted_text(name).text);
         r->scope.tensor[t].producer = (int32_t)i;
     }
     return SKED_OK;
@@ -202,11 +198,12 @@ static const char *type_of(reader *r, const Onnx__NodeProto *node)
 }
 
 /*
- * The node's name, else that of its first output, else its type; in `name`. Where another op has it already,
+ * The node's name, else that of its first output, else its type; in r->name. Where another op has it already,
  * "_" and the node's number follow, as often as it takes.
  */
-static bool name_node(reader *r, size_t i, sked_i_buffer *name)
+static bool name_node(reader *r, size_t i)
 {
+    sked_i_buffer *name = &r->name;
     const Onnx__NodeProto *node = r->graph->node[i];
     name->size = 0;
     sked_i_buffer_text(name, node->name && node->name[0]                ? node->name
@@ -222,34 +219,34 @@ static bool name_node(reader *r, size_t i, sked_i_buffer *name)
 static sked_status check_inputs(reader *r, size_t i)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
-    char label[120], quoted[80];
+    char label[120];
     for (size_t k = 0; k < node->n_input; k++) {
         const int32_t t = find_tensor(r, node->input[k]);
         if (node->input[k][0] && (t < 0 || r->scope.tensor[t].producer == UNMADE))
             return sked_i_source_fail(
                 r->source, NULL, r->err, "%s reads the tensor '%s', which nothing makes",
-                node_label(r, i, label, sizeof label),
-                sked_i_quote(node->input[k], strlen(node->input[k]), quoted, sizeof quoted));
+                node_label(r, i, label, sizeof label), sked_i_quoted_text(node->input[k]).text);
     }
     return SKED_OK;
 }
 
 /* An op that the file places on one device cannot run on the others of the file. */
-static sked_status place_op(reader *r, size_t i)
+static sked_status place_op(const reader *r, size_t i, sked_error *err)
 {
     const int device = sked_i_onnx_device_of(&r->devices, r->graph->node[i]);
     sked_status st = SKED_OK;
     for (int32_t k = 0; k < r->devices.names.count && device >= 0 && st == SKED_OK; k++)
         if (k != device)
             st = sked_builder_add_duration(r->b, (int32_t)i, sked_i_names_at(&r->devices.names, k), INFINITY,
-                                           &r->cause);
+                                           err);
     return st;
 }
 
-static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
+static sked_status add_op(reader *r, size_t i)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
     sked_status st = SKED_OK;
+    sked_error *err = r->err;
     double memory = 0;
     SKED_TRY(check_inputs(r, i));
     const double duration = sked_i_onnx_infer(&r->shapes, &r->scope, node);
@@ -260,26 +257,12 @@ static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
         memory += t >= 0 ? sked_i_onnx_bytes(&r->scope.tensor[t]) : 0;
     }
     const char *type = type_of(r, node);
-    if (type == NULL || !name_node(r, i, name))
+    if (type == NULL || !name_node(r, i))
         return sked_i_no_memory(r->err);
-    st = sked_builder_add_op(r->b, name->data, type, duration, NULL, &r->cause);
-    if (st == SKED_OK)
-        st = sked_builder_set_memory(r->b, (int32_t)i, memory, &r->cause);
-    if (st == SKED_OK)
-        st = place_op(r, i);
-    if (st != SKED_OK)
-        sked_i_source_pass(r->source, NULL, &r->cause, r->err);
+    SKED_BUILD(r->source, NULL, sked_builder_add_op(r->b, r->name.data, type, duration, NULL, &cause));
+    SKED_BUILD(r->source, NULL, sked_builder_set_memory(r->b, (int32_t)i, memory, &cause));
+    SKED_BUILD(r->source, NULL, place_op(r, i, &cause));
 cleanup:
-    return st;
-}
-
-static sked_status add_ops(reader *r)
-{
-    sked_i_buffer name = {0};
-    sked_status st = SKED_OK;
-    for (size_t i = 0; i < r->graph->n_node && st == SKED_OK; i++)
-        st = add_op(r, i, &name);
-    sked_i_buffer_free(&name);
     return st;
 }
 
@@ -296,6 +279,7 @@ static void note_input(reader *r, int32_t op, const char *name)
     if (r->op_mark[from] != op) {
         r->op_mark[from] = op;
         r->bytes_from[from] = 0;
+        assert(r->n_sources < (int64_t)r->graph->n_node);
         r->sources[r->n_sources++] = from;
     }
     r->bytes_from[from] += sked_i_onnx_bytes(&r->scope.tensor[t]);
@@ -357,18 +341,15 @@ cleanup:
 static sked_status build(reader *r, sked_graph **out)
 {
     sked_status st = SKED_OK;
-    char stem[256];
-    const char *name = r->graph->name && r->graph->name[0] && sked_i_utf8_valid(r->graph->name)
-                           ? r->graph->name
-                           : sked_i_source_stem(r->source, stem, sizeof stem);
-    SKED_TRY(sked_builder_create(&r->b, r->err));
-    SKED_TRY(sked_builder_set_name(r->b, name, r->err));
+    sked_error *err = r->err;
+    const char *name = r->graph->name;
+    const bool named = name != NULL && name[0] != 0 && sked_i_utf8_valid(name);
+    SKED_TRY(sked_i_source_begin(r->source, named ? name : NULL, &r->b, err));
     SKED_TRY(add_tensors(r));
-    SKED_TRY(add_ops(r));
+    for (size_t i = 0; i < r->graph->n_node; i++)
+        SKED_TRY(add_op(r, i));
     SKED_TRY(add_edges(r));
-    st = sked_builder_finish(r->b, out, &r->cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(r->source, NULL, &r->cause, r->err);
+    SKED_BUILD(r->source, NULL, sked_builder_finish(r->b, out, &cause));
 cleanup:
     return st;
 }
@@ -398,6 +379,7 @@ cleanup:
         onnx__model_proto__free_unpacked(model, &allocator);
     sked_builder_destroy(r.b);
     sked_i_buffer_free(&r.text);
+    sked_i_buffer_free(&r.name);
     sked_i_arena_free(&r.arena);
     return st;
 }

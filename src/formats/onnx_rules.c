@@ -1,6 +1,7 @@
 /* What the shape rules of all families use. */
 #include "formats/onnx_rules.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef sked_i_onnx_tensor tensor;
@@ -117,6 +118,30 @@ void sked_i_onnx_copy(const tensor *t, tensor *out)
     memcpy(out->dim, t->dim, sizeof out->dim);
     out->sequence = t->sequence;
     out->items = t->items;
+}
+
+void sked_i_onnx_shape(tensor *out, int rank, const double *size)
+{
+    sked_i_onnx_clear(out);
+    for (int i = 0; i < rank; i++)
+        sked_i_onnx_put(out, size[i]);
+}
+
+void sked_i_onnx_splice(const tensor *x, int axis, int gone, int count, const double *size, tensor *out)
+{
+    assert(out != x && axis >= 0 && gone >= 0 && axis + gone <= x->rank);
+    sked_i_onnx_clear(out);
+    for (int i = 0; i < axis; i++)
+        sked_i_onnx_put(out, (double)x->dim[i]);
+    for (int i = 0; i < count; i++)
+        sked_i_onnx_put(out, size[i]);
+    for (int i = axis + gone; i < x->rank; i++)
+        sked_i_onnx_put(out, (double)x->dim[i]);
+}
+
+int sked_i_onnx_axis_of(const call *c, const tensor *x, int64_t otherwise)
+{
+    return x != NULL ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", otherwise), x->rank) : -1;
 }
 
 void sked_i_onnx_widen(const tensor *a, const tensor *b, tensor *out)

@@ -56,9 +56,21 @@ bool sked_i_onnx_axes(const sked_i_onnx_call *c, const char *name, size_t k, int
 
 /* out's shape is that of t; nothing happens where t is NULL or its shape is unknown. */
 void sked_i_onnx_copy(const sked_i_onnx_tensor *t, sked_i_onnx_tensor *out);
+/* out has the dimensions size[rank]; SKED_SHAPE(out, 2, 3): these. */
+void sked_i_onnx_shape(sked_i_onnx_tensor *out, int rank, const double *size);
+#define SKED_SHAPE(out, ...)                                                  \
+    do {                                                                      \
+        const double size_[] = {__VA_ARGS__};                                 \
+        sked_i_onnx_shape((out), (int)(sizeof size_ / sizeof *size_), size_); \
+    } while (0)
+/* out is x with size[count] in place of its `gone` dimensions from `axis` on. out is not x. */
+void sked_i_onnx_splice(const sked_i_onnx_tensor *x, int axis, int gone, int count, const double *size,
+                        sked_i_onnx_tensor *out);
+/* The axis that attribute "axis" names; -1: out of range, or x is NULL. */
+int sked_i_onnx_axis_of(const sked_i_onnx_call *c, const sked_i_onnx_tensor *x, int64_t otherwise);
 /* out's shape is what a and b broadcast to. */
 void sked_i_onnx_widen(const sked_i_onnx_tensor *a, const sked_i_onnx_tensor *b, sked_i_onnx_tensor *out);
-/* Output k, or a place nobody reads where the node has fewer. */
+/* Output k, or a place that is never read where the node has fewer. */
 sked_i_onnx_tensor *sked_i_onnx_out(sked_i_onnx_call *c, size_t k, sked_i_onnx_tensor *unread);
 /* Values for output 0, whose shape is known; NULL: too many, or no room. */
 double *sked_i_onnx_fold(sked_i_onnx_call *c);

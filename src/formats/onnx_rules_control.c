@@ -2,7 +2,6 @@
  * Shape rules: sequences, optional values, graphs inside nodes. A sequence is known by its length and one
  * shape that holds all its tensors.
  */
-#include "base/memory.h"
 #include "formats/onnx_operators.h"
 #include "formats/onnx_shapes.h"
 
@@ -86,7 +85,7 @@ void sked_i_onnx_rule_sequence_length(call *c)
 void sked_i_onnx_rule_split_to_sequence(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 1), *by = sked_i_onnx_in(c, 1);
-    const int axis = x ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", 0), x->rank) : -1;
+    const int axis = sked_i_onnx_axis_of(c, x, 0);
     int n = 0;
     const double *sizes = sked_i_onnx_values(c, 1, &n);
     if (axis < 0 || (by != NULL && sizes == NULL))
@@ -103,9 +102,7 @@ void sked_i_onnx_rule_split_to_sequence(call *c)
     }
     const bool drop = by == NULL && !sked_i_onnx_int(c, "keepdims", 1);
     tensor piece = {.rank = 0};
-    for (int i = 0; i < x->rank; i++)
-        if (i != axis || !drop)
-            sked_i_onnx_put(&piece, i == axis ? size : (double)x->dim[i]);
+    sked_i_onnx_splice(x, axis, 1, drop ? 0 : 1, &size, &piece);
     make_sequence(&c->out[0], &piece, count);
 }
 
@@ -117,12 +114,8 @@ void sked_i_onnx_rule_concat_from_sequence(call *c)
     const int axis = x ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", 0), rank) : -1;
     if (axis < 0)
         return;
-    const double items = x->sequence ? (double)x->items : 1;
-    sked_i_onnx_clear(&c->out[0]);
-    for (int i = 0, from = 0; i < rank; i++) {
-        const double own = stack && i == axis ? 1 : (double)x->dim[from++];
-        sked_i_onnx_put(&c->out[0], i == axis ? own * items : own);
-    }
+    const double items = x->sequence ? (double)x->items : 1, own = stack ? 1 : (double)x->dim[axis];
+    sked_i_onnx_splice(x, axis, stack ? 0 : 1, 1, &(double){own * items}, &c->out[0]);
 }
 
 /* ------------------------------------------------------------------ optional values */
@@ -144,33 +137,56 @@ void sked_i_onnx_rule_has_element(call *c)
 
 /* ------------------------------------------------------------------ graphs inside */
 
-/* The graph of this attribute, and room for what it makes; NULL: none, or out of memory. */
-static const Onnx__GraphProto *body_of(call *c, const char *name, tensor **result)
+/* A graph inside the node, and room for what goes in and comes out. */
+typedef struct body {
+    sked_i_arena arena;
+    const Onnx__GraphProto *graph;
+    tensor *formal, *result; /* [n_input] of unknown shape, [n_output] */
+    const tensor **given;    /* [n_input] pointers to formal */
+} body;
+
+/* The graph of this attribute; false: there is none, or out of memory. */
+static bool open_body(call *c, const char *name, body *b)
 {
     const Onnx__AttributeProto *a = sked_i_onnx_attribute(c, name);
     if (a == NULL || a->g == NULL)
-        return NULL;
-    *result = sked_i_alloc((int64_t)a->g->n_output, sizeof **result);
-    if (*result == NULL)
+        return false;
+    *b = (body){.graph = a->g};
+    b->result = sked_i_arena_alloc(&b->arena, (int64_t)a->g->n_output, sizeof *b->result);
+    b->formal = sked_i_arena_alloc(&b->arena, (int64_t)a->g->n_input, sizeof *b->formal);
+    b->given = sked_i_arena_alloc(&b->arena, (int64_t)a->g->n_input, sizeof *b->given);
+    if (b->result == NULL || b->formal == NULL || b->given == NULL) {
         c->shapes->no_memory = true;
-    return *result ? a->g : NULL;
+        sked_i_arena_free(&b->arena);
+        return false;
+    }
+    for (size_t k = 0; k < a->g->n_input; k++) {
+        b->formal[k] = (tensor){.rank = -1, .producer = -1};
+        b->given[k] = &b->formal[k];
+    }
+    return true;
+}
+
+/* Infers it; the time it takes. */
+static double run_body(call *c, const body *b)
+{
+    return sked_i_onnx_body(c, b->graph, b->given, b->graph->n_input, b->result, b->graph->n_output);
 }
 
 /* A known condition chooses; else each output is the larger of the two. */
 static void take_branch(call *c, const char *name, bool only)
 {
-    tensor *result = NULL;
-    const Onnx__GraphProto *g = body_of(c, name, &result);
-    if (g == NULL)
+    body b;
+    if (!open_body(c, name, &b))
         return;
-    const double time = sked_i_onnx_body(c, g, NULL, 0, result, g->n_output);
+    const double time = sked_i_onnx_body(c, b.graph, NULL, 0, b.result, b.graph->n_output);
     c->time = isnan(c->time) || only || time > c->time ? time : c->time;
-    for (size_t k = 0; k < c->n_out && k < g->n_output; k++)
-        if (only || c->out[k].rank < 0 || sked_i_onnx_bytes(&result[k]) > sked_i_onnx_bytes(&c->out[k])) {
-            c->out[k] = result[k];
-            c->out[k].value = only ? result[k].value : NULL;
+    for (size_t k = 0; k < c->n_out && k < b.graph->n_output; k++)
+        if (only || c->out[k].rank < 0 || sked_i_onnx_bytes(&b.result[k]) > sked_i_onnx_bytes(&c->out[k])) {
+            c->out[k] = b.result[k];
+            c->out[k].value = only ? b.result[k].value : NULL;
         }
-    free(result);
+    sked_i_arena_free(&b.arena);
 }
 
 void sked_i_onnx_rule_branch(call *c)
@@ -182,25 +198,7 @@ void sked_i_onnx_rule_branch(call *c)
         take_branch(c, "else_branch", !isnan(choice));
 }
 
-/* given[k] for the formal inputs of a loop's body: shapes only, as values change from turn to turn. */
-static tensor *formal_inputs(call *c, const Onnx__GraphProto *g, const tensor ***pointers)
-{
-    tensor *formal = sked_i_alloc((int64_t)g->n_input, sizeof *formal);
-    const tensor **list = sked_i_alloc((int64_t)g->n_input, sizeof *list);
-    if (formal == NULL || list == NULL) {
-        c->shapes->no_memory = true;
-        free(formal);
-        free(list);
-        return NULL;
-    }
-    for (size_t k = 0; k < g->n_input; k++) {
-        formal[k] = (tensor){.rank = -1, .producer = -1};
-        list[k] = &formal[k];
-    }
-    *pointers = list;
-    return formal;
-}
-
+/* What comes into the body of a loop: shapes only, as values change from turn to turn. */
 static void pass(const tensor *t, tensor *formal)
 {
     if (t != NULL)
@@ -214,11 +212,8 @@ static void stack(const tensor *element, double axis, double count, tensor *out)
 {
     out->type = element->type;
     const int at = element->rank < 0 ? -1 : sked_i_onnx_axis(axis, element->rank + 1);
-    if (at < 0)
-        return;
-    sked_i_onnx_clear(out);
-    for (int i = 0, from = 0; i <= element->rank; i++)
-        sked_i_onnx_put(out, i == at ? count : (double)element->dim[from++]);
+    if (at >= 0)
+        sked_i_onnx_splice(element, at, 0, 1, &count, out);
 }
 
 /* What a loop carries has the shape that a turn makes, or where that is unknown the one it began with. */
@@ -233,31 +228,25 @@ static void carry(const tensor *initial, const tensor *made, tensor *out)
  * stacked... */
 void sked_i_onnx_rule_loop(call *c)
 {
-    tensor *result = NULL;
-    const tensor **given = NULL;
-    const Onnx__GraphProto *g = body_of(c, "body", &result);
-    tensor *formal = g ? formal_inputs(c, g, &given) : NULL;
-    if (formal != NULL) {
-        const double trips = fmax(0, sked_i_onnx_scalar(c, 0, 1)); /* symbolic: 1 */
-        for (size_t k = 0; k < g->n_input; k++) {
-            pass(k >= 2 ? sked_i_onnx_in(c, k) : NULL, &formal[k]);
-            formal[k].rank = k < 2 ? 0 : formal[k].rank;
-            formal[k].type = k == 0   ? ONNX__TENSOR_PROTO__DATA_TYPE__INT64
-                             : k == 1 ? ONNX__TENSOR_PROTO__DATA_TYPE__BOOL
-                                      : formal[k].type;
-        }
-        const double time = sked_i_onnx_body(c, g, given, g->n_input, result, g->n_output);
-        const size_t carried = c->n_in > 2 ? c->n_in - 2 : 0;
-        c->time = time * trips;
-        for (size_t k = 0; k < c->n_out && k + 1 < g->n_output; k++)
-            if (k < carried)
-                carry(sked_i_onnx_in(c, k + 2), &result[k + 1], &c->out[k]);
-            else
-                stack(&result[k + 1], 0, trips, &c->out[k]);
+    body b;
+    if (!open_body(c, "body", &b))
+        return;
+    const double trips = fmax(0, sked_i_onnx_scalar(c, 0, 1)); /* symbolic: 1 */
+    for (size_t k = 0; k < b.graph->n_input; k++) {
+        pass(k >= 2 ? sked_i_onnx_in(c, k) : NULL, &b.formal[k]);
+        b.formal[k].rank = k < 2 ? 0 : b.formal[k].rank;
+        b.formal[k].type = k == 0   ? ONNX__TENSOR_PROTO__DATA_TYPE__INT64
+                           : k == 1 ? ONNX__TENSOR_PROTO__DATA_TYPE__BOOL
+                                    : b.formal[k].type;
     }
-    free(result);
-    free(formal);
-    free(given);
+    const size_t carried = c->n_in > 2 ? c->n_in - 2 : 0;
+    c->time = run_body(c, &b) * trips;
+    for (size_t k = 0; k < c->n_out && k + 1 < b.graph->n_output; k++)
+        if (k < carried)
+            carry(sked_i_onnx_in(c, k + 2), &b.result[k + 1], &c->out[k]);
+        else
+            stack(&b.result[k + 1], 0, trips, &c->out[k]);
+    sked_i_arena_free(&b.arena);
 }
 
 /* The slice of scan input t that a turn sees; its axis has *trips entries. */
@@ -269,65 +258,52 @@ static void take_slice(const tensor *t, double axis, tensor *formal, double *tri
     if (at < 0)
         return;
     *trips = (double)t->dim[at];
-    sked_i_onnx_clear(formal);
-    for (int i = 0; i < t->rank; i++)
-        if (i != at)
-            sked_i_onnx_put(formal, (double)t->dim[i]);
+    sked_i_onnx_splice(t, at, 1, 0, NULL, formal);
 }
 
 /* Inputs: states..., scanned...; body: states..., slices... -> states..., slices of the outputs... */
 void sked_i_onnx_rule_scan(call *c)
 {
-    tensor *result = NULL;
-    const tensor **given = NULL;
-    const Onnx__GraphProto *g = body_of(c, "body", &result);
+    body b;
     const int64_t scanned = sked_i_onnx_int(c, "num_scan_inputs", 0);
     const Onnx__AttributeProto *in_axes = sked_i_onnx_attribute(c, "scan_input_axes");
     const Onnx__AttributeProto *out_axes = sked_i_onnx_attribute(c, "scan_output_axes");
-    const bool fits = g && scanned >= 0 && (uint64_t)scanned <= c->n_in && g->n_input == c->n_in;
-    tensor *formal = fits ? formal_inputs(c, g, &given) : NULL; /* operator set 8 had one input more */
-    if (formal != NULL) {
-        const size_t states = c->n_in - (size_t)scanned;
+    if (scanned < 0 || (uint64_t)scanned > c->n_in || !open_body(c, "body", &b))
+        return;
+    const size_t states = c->n_in - (size_t)scanned;
+    if (b.graph->n_input == c->n_in) { /* operator set 8 had one input more */
         double trips = 1;
         for (size_t k = 0; k < c->n_in; k++)
             if (k < states)
-                pass(c->in[k], &formal[k]);
+                pass(c->in[k], &b.formal[k]);
             else
-                take_slice(c->in[k], sked_i_onnx_list_at(in_axes, k - states, 0), &formal[k], &trips);
-        const double time = sked_i_onnx_body(c, g, given, g->n_input, result, g->n_output);
-        c->time = time * trips;
-        for (size_t k = 0; k < c->n_out && k < g->n_output; k++)
+                take_slice(c->in[k], sked_i_onnx_list_at(in_axes, k - states, 0), &b.formal[k], &trips);
+        c->time = run_body(c, &b) * trips;
+        for (size_t k = 0; k < c->n_out && k < b.graph->n_output; k++)
             if (k < states)
-                carry(c->in[k], &result[k], &c->out[k]);
+                carry(c->in[k], &b.result[k], &c->out[k]);
             else
-                stack(&result[k], sked_i_onnx_list_at(out_axes, k - states, 0), trips, &c->out[k]);
+                stack(&b.result[k], sked_i_onnx_list_at(out_axes, k - states, 0), trips, &c->out[k]);
     }
-    free(result);
-    free(formal);
-    free(given);
+    sked_i_arena_free(&b.arena);
 }
 
 /* Every output is a sequence as long as the first input. */
 void sked_i_onnx_rule_sequence_map(call *c)
 {
-    tensor *result = NULL;
-    const tensor **given = NULL;
+    body b;
     const tensor *x = sked_i_onnx_shaped(c, 0, 0);
-    const Onnx__GraphProto *g = x ? body_of(c, "body", &result) : NULL;
-    tensor *formal = g ? formal_inputs(c, g, &given) : NULL;
-    if (formal != NULL) {
-        const double items = x->sequence ? (double)x->items : 1;
-        for (size_t k = 0; k < g->n_input; k++) {
-            pass(sked_i_onnx_in(c, k), &formal[k]);
-            formal[k].sequence = false;
-        }
-        c->time = items * sked_i_onnx_body(c, g, given, g->n_input, result, g->n_output);
-        for (size_t k = 0; k < c->n_out && k < g->n_output; k++) {
-            make_sequence(&c->out[k], &result[k], items);
-            c->out[k].type = result[k].type;
-        }
+    if (x == NULL || !open_body(c, "body", &b))
+        return;
+    const double items = x->sequence ? (double)x->items : 1;
+    for (size_t k = 0; k < b.graph->n_input; k++) {
+        pass(sked_i_onnx_in(c, k), &b.formal[k]);
+        b.formal[k].sequence = false;
     }
-    free(result);
-    free(formal);
-    free(given);
+    c->time = items * run_body(c, &b);
+    for (size_t k = 0; k < c->n_out && k < b.graph->n_output; k++) {
+        make_sequence(&c->out[k], &b.result[k], items);
+        c->out[k].type = b.result[k].type;
+    }
+    sked_i_arena_free(&b.arena);
 }

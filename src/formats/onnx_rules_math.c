@@ -95,50 +95,32 @@ static bool is_integer(int32_t type)
            type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 && type != ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
 }
 
+static bool is(const char *name, const char *other)
+{
+    return strcmp(name, other) == 0;
+}
+
 /* Values are kept as doubles; what integers do differently is done here. x and y are numbers. */
 static double combine(const char *name, bool integer, double x, double y)
 {
-    enum { ADD, AND, DIV, EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, MAX, MIN, MOD, MUL, OR, POW, SUB };
-    static const char *const names[] = {"Add",  "And",         "Div", "Equal", "Greater", "GreaterOrEqual",
-                                        "Less", "LessOrEqual", "Max", "Min",   "Mod",     "Mul",
-                                        "Or",   "Pow",         "Sub"};
-    int which = 0;
-    while (which <= SUB && strcmp(names[which], name) != 0)
-        which++;
-    switch (which) {
-    case ADD:
-        return x + y;
-    case AND:
-        return x != 0 && y != 0;
-    case DIV:
-        return y == 0 ? NAN : integer ? trunc(x / y) : x / y;
-    case EQUAL:
-        return x == y;
-    case GREATER:
-        return x > y;
-    case GREATER_EQUAL:
-        return x >= y;
-    case LESS:
-        return x < y;
-    case LESS_EQUAL:
-        return x <= y;
-    case MAX:
-        return x > y ? x : y;
-    case MIN:
-        return x < y ? x : y;
-    case MOD:
-        return y == 0 ? NAN : x - y * floor(x / y);
-    case MUL:
-        return x * y;
-    case OR:
-        return x != 0 || y != 0;
-    case POW:
-        return pow(x, y);
-    case SUB:
-        return x - y;
-    default:
-        return NAN;
-    }
+    return is(name, "Add")              ? x + y
+           : is(name, "And")            ? x != 0 && y != 0
+           : is(name, "Div")            ? (y == 0    ? NAN
+                                           : integer ? trunc(x / y)
+                                                     : x / y)
+           : is(name, "Equal")          ? x == y
+           : is(name, "Greater")        ? x > y
+           : is(name, "GreaterOrEqual") ? x >= y
+           : is(name, "Less")           ? x < y
+           : is(name, "LessOrEqual")    ? x <= y
+           : is(name, "Max")            ? (x > y ? x : y)
+           : is(name, "Min")            ? (x < y ? x : y)
+           : is(name, "Mod")            ? (y == 0 ? NAN : x - y * floor(x / y))
+           : is(name, "Mul")            ? x * y
+           : is(name, "Or")             ? x != 0 || y != 0
+           : is(name, "Pow")            ? pow(x, y)
+           : is(name, "Sub")            ? x - y
+                                        : NAN;
 }
 
 /* Broadcasting operators of two inputs (more for Max and Min, whose values are then left unknown). */
@@ -192,12 +174,12 @@ static void fold_reduction(call *c)
         return;
     double total = x[0];
     for (int e = 1; e < n; e++)
-        total = strcmp(name, "ReduceProd") == 0  ? total * x[e]
-                : strcmp(name, "ReduceSum") == 0 ? total + x[e]
-                : isnan(total) || isnan(x[e])    ? NAN
-                : strcmp(name, "ReduceMax") == 0 ? fmax(total, x[e])
-                : strcmp(name, "ReduceMin") == 0 ? fmin(total, x[e])
-                                                 : NAN;
+        total = is(name, "ReduceProd")        ? total * x[e]
+                : is(name, "ReduceSum")       ? total + x[e]
+                : isnan(total) || isnan(x[e]) ? NAN
+                : is(name, "ReduceMax")       ? fmax(total, x[e])
+                : is(name, "ReduceMin")       ? fmin(total, x[e])
+                                              : NAN;
     double *y = sked_i_onnx_fold(c);
     if (y != NULL)
         y[0] = total;
@@ -227,20 +209,16 @@ void sked_i_onnx_rule_arg_reduce(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 0);
     const bool keep = sked_i_onnx_int(c, "keepdims", 1) != 0;
-    const int axis = x ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", 0), x->rank) : -1;
-    if (axis < 0)
-        return;
-    sked_i_onnx_clear(&c->out[0]);
-    for (int i = 0; i < x->rank; i++)
-        if (i != axis || keep)
-            sked_i_onnx_put(&c->out[0], i == axis ? 1 : (double)x->dim[i]);
+    const int axis = sked_i_onnx_axis_of(c, x, 0);
+    if (axis >= 0)
+        sked_i_onnx_splice(x, axis, 1, keep ? 1 : 0, &(double){1}, &c->out[0]);
 }
 
 /* Values and their places; k larger than the axis, or unknown, counts as the whole axis. */
 void sked_i_onnx_rule_top_k(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 1);
-    const int axis = x ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", -1), x->rank) : -1;
+    const int axis = sked_i_onnx_axis_of(c, x, -1);
     if (axis < 0)
         return;
     const double size = (double)x->dim[axis];
@@ -265,7 +243,8 @@ void sked_i_onnx_rule_loss(call *c)
         sked_i_onnx_copy(sked_i_onnx_in(c, 0), &c->out[1]);
 }
 
-/* Adagrad, Adam, Momentum: rate, step, then as many values, gradients, and states; the gradients go. */
+/* Adagrad, Adam, Momentum: rate, step, then as many values, gradients, and states; the gradients are dropped.
+ */
 void sked_i_onnx_rule_optimizer(call *c)
 {
     const size_t states = strcmp(c->node->op_type, "Adam") == 0 ? 2 : 1;
@@ -295,9 +274,8 @@ void sked_i_onnx_rule_gemm(call *c)
     if (a == NULL || b == NULL || a->rank != 2 || b->rank != 2)
         return;
     const bool turned = sked_i_onnx_int(c, "transA", 0) != 0;
-    sked_i_onnx_clear(&c->out[0]);
-    sked_i_onnx_put(&c->out[0], (double)a->dim[turned ? 1 : 0]);
-    sked_i_onnx_put(&c->out[0], (double)b->dim[sked_i_onnx_int(c, "transB", 0) ? 0 : 1]);
+    SKED_SHAPE(&c->out[0], (double)a->dim[turned ? 1 : 0],
+               (double)b->dim[sked_i_onnx_int(c, "transB", 0) ? 0 : 1]);
     c->flops = 2 * sked_i_onnx_elements(&c->out[0]) * (double)a->dim[turned ? 0 : 1];
 }
 
@@ -321,7 +299,7 @@ void sked_i_onnx_rule_matmul(call *c)
     c->flops = 2 * sked_i_onnx_elements(&c->out[0]) * (double)x->dim[x->rank - 1];
 }
 
-/* The last two dimensions go. */
+/* Without the last two dimensions. */
 void sked_i_onnx_rule_det(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 2);

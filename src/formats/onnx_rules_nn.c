@@ -7,24 +7,6 @@ typedef sked_i_onnx_tensor tensor;
 typedef sked_i_onnx_call call;
 enum { max_rank = sked_i_onnx_max_rank, max_values = sked_i_onnx_max_values };
 
-static void put(tensor *t, double size)
-{
-    sked_i_onnx_put(t, size);
-}
-
-static void shape_of(tensor *t, int rank, const double *size)
-{
-    sked_i_onnx_clear(t);
-    for (int i = 0; i < rank; i++)
-        put(t, size[i]);
-}
-
-#define SHAPE(t, ...)                                              \
-    do {                                                           \
-        const double size_[] = {__VA_ARGS__};                      \
-        shape_of((t), (int)(sizeof size_ / sizeof *size_), size_); \
-    } while (0)
-
 /* ------------------------------------------------------------------ windows */
 
 static bool same_padding(const call *c)
@@ -82,10 +64,10 @@ static double kernel_of(const call *c, const tensor *w, int i)
 static double slide(const call *c, const tensor *x, const tensor *w, double channels, tensor *out)
 {
     double elements = 1;
-    SHAPE(out, (double)x->dim[0], channels);
+    SKED_SHAPE(out, (double)x->dim[0], channels);
     for (int i = 0; i < x->rank - 2; i++) {
         const double kernel = kernel_of(c, w, i);
-        put(out, window(c, (double)x->dim[i + 2], kernel, i, x->rank - 2));
+        sked_i_onnx_put(out, window(c, (double)x->dim[i + 2], kernel, i, x->rank - 2));
         elements *= kernel;
     }
     return elements;
@@ -110,14 +92,14 @@ void sked_i_onnx_rule_conv_transpose(call *c)
     if (x == NULL || w == NULL || x->rank != w->rank)
         return;
     const int spatial = x->rank - 2;
-    SHAPE(&c->out[0], (double)x->dim[0], (double)w->dim[1] * (double)sked_i_onnx_int(c, "group", 1));
+    SKED_SHAPE(&c->out[0], (double)x->dim[0], (double)w->dim[1] * (double)sked_i_onnx_int(c, "group", 1));
     for (int i = 0; i < spatial; i++) {
         const double size = (double)x->dim[i + 2], stride = stride_of(c, i);
         const double full = stride * (size - 1) + sked_i_onnx_list_at(more, (size_t)i, 0) +
                             span(c, i, kernel_of(c, w, i)) - padding(c, i, spatial, true);
-        put(&c->out[0], given             ? sked_i_onnx_list_at(given, (size_t)i, NAN)
-                        : same_padding(c) ? size * stride
-                                          : full);
+        sked_i_onnx_put(&c->out[0], given             ? sked_i_onnx_list_at(given, (size_t)i, NAN)
+                                    : same_padding(c) ? size * stride
+                                                      : full);
     }
     if (w->dim[0] > 0)
         c->flops = 2 * sked_i_onnx_elements(x) * sked_i_onnx_elements(w) / (double)w->dim[0];
@@ -148,15 +130,15 @@ void sked_i_onnx_rule_max_unpool(call *c)
     double given[max_values];
     const int n = sked_i_onnx_list(c, NULL, 2, given);
     if (n >= 0) {
-        shape_of(&c->out[0], n, given);
+        sked_i_onnx_shape(&c->out[0], n, given);
         return;
     }
     if (x == NULL || sked_i_onnx_in(c, 2) != NULL)
         return;
-    SHAPE(&c->out[0], (double)x->dim[0], (double)x->dim[1]);
+    SKED_SHAPE(&c->out[0], (double)x->dim[0], (double)x->dim[1]);
     for (int i = 0; i < x->rank - 2; i++)
-        put(&c->out[0], ((double)x->dim[i + 2] - 1) * stride_of(c, i) + kernel_of(c, NULL, i) -
-                            padding(c, i, x->rank - 2, true));
+        sked_i_onnx_put(&c->out[0], ((double)x->dim[i + 2] - 1) * stride_of(c, i) + kernel_of(c, NULL, i) -
+                                        padding(c, i, x->rank - 2, true));
 }
 
 /* MaxRoiPool (pooled_shape) and RoiAlign (output_height, output_width): one result per region. */
@@ -166,9 +148,9 @@ void sked_i_onnx_rule_roi_pool(call *c)
     const Onnx__AttributeProto *shape = sked_i_onnx_attribute(c, "pooled_shape");
     if (x == NULL || regions == NULL)
         return;
-    SHAPE(&c->out[0], (double)regions->dim[0], (double)x->dim[1],
-          sked_i_onnx_list_at(shape, 0, (double)sked_i_onnx_int(c, "output_height", 1)),
-          sked_i_onnx_list_at(shape, 1, (double)sked_i_onnx_int(c, "output_width", 1)));
+    SKED_SHAPE(&c->out[0], (double)regions->dim[0], (double)x->dim[1],
+               sked_i_onnx_list_at(shape, 0, (double)sked_i_onnx_int(c, "output_height", 1)),
+               sked_i_onnx_list_at(shape, 1, (double)sked_i_onnx_int(c, "output_width", 1)));
 }
 
 /* ------------------------------------------------------------------ normalisation */
@@ -181,14 +163,14 @@ void sked_i_onnx_rule_batch_norm(call *c)
         return;
     sked_i_onnx_copy(x, &c->out[0]);
     for (size_t k = 1; k < c->n_out; k++)
-        SHAPE(&c->out[k], x->rank > 1 ? (double)x->dim[1] : 1);
+        SKED_SHAPE(&c->out[k], x->rank > 1 ? (double)x->dim[1] : 1);
 }
 
 /* The second and third output hold mean and deviation: 1 in place of what was normalised. */
 void sked_i_onnx_rule_layer_norm(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 0);
-    const int axis = x ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", -1), x->rank) : -1;
+    const int axis = sked_i_onnx_axis_of(c, x, -1);
     sked_i_onnx_copy(x, &c->out[0]);
     for (size_t k = 1; axis >= 0 && k < c->n_out; k++) {
         sked_i_onnx_copy(x, &c->out[k]);
@@ -213,11 +195,11 @@ void sked_i_onnx_rule_recurrent(call *c)
     const double hidden = (double)sked_i_onnx_int(c, "hidden_size", r ? r->dim[2] : -1);
     tensor *last[] = {sked_i_onnx_out(c, 1, &unread), sked_i_onnx_out(c, 2, &unread)};
     if (batch_first)
-        SHAPE(&c->out[0], batch, steps, ways, hidden);
+        SKED_SHAPE(&c->out[0], batch, steps, ways, hidden);
     else
-        SHAPE(&c->out[0], steps, ways, batch, hidden);
+        SKED_SHAPE(&c->out[0], steps, ways, batch, hidden);
     for (int k = 0; k < 2; k++)
-        SHAPE(last[k], batch_first ? batch : ways, batch_first ? ways : batch, hidden);
+        SKED_SHAPE(last[k], batch_first ? batch : ways, batch_first ? ways : batch, hidden);
     c->flops = 2 * steps * batch * (w ? sked_i_onnx_elements(w) : 0) +
                2 * steps * batch * (r ? sked_i_onnx_elements(r) : 0);
 }
@@ -248,12 +230,12 @@ void sked_i_onnx_rule_attention(call *c)
     const double before = past == NULL ? 0 : past->rank == 4 ? (double)past->dim[2] : NAN;
     const double total = before + b.length;
     if (q->rank == 4)
-        SHAPE(&c->out[0], a.batch, a.count, a.length, d.size);
+        SKED_SHAPE(&c->out[0], a.batch, a.count, a.length, d.size);
     else
-        SHAPE(&c->out[0], a.batch, a.length, a.count * d.size);
-    SHAPE(sked_i_onnx_out(c, 1, &unread), b.batch, b.count, total, b.size);
-    SHAPE(sked_i_onnx_out(c, 2, &unread), d.batch, d.count, total, d.size);
-    SHAPE(sked_i_onnx_out(c, 3, &unread), a.batch, a.count, a.length, total);
+        SKED_SHAPE(&c->out[0], a.batch, a.length, a.count * d.size);
+    SKED_SHAPE(sked_i_onnx_out(c, 1, &unread), b.batch, b.count, total, b.size);
+    SKED_SHAPE(sked_i_onnx_out(c, 2, &unread), d.batch, d.count, total, d.size);
+    SKED_SHAPE(sked_i_onnx_out(c, 3, &unread), a.batch, a.count, a.length, total);
     c->flops = 2 * a.batch * a.count * a.length * total * (a.size + d.size);
 }
 
@@ -266,8 +248,8 @@ void sked_i_onnx_rule_linear_attention(call *c)
         return;
     const heads a = heads_of(c, q, "q_num_heads"), b = heads_of(c, k, "kv_num_heads");
     const heads d = heads_of(c, v, "kv_num_heads");
-    SHAPE(&c->out[0], a.batch, a.length, a.count * d.size);
-    SHAPE(sked_i_onnx_out(c, 1, &unread), b.batch, b.count, b.size, d.size);
+    SKED_SHAPE(&c->out[0], a.batch, a.length, a.count * d.size);
+    SKED_SHAPE(sked_i_onnx_out(c, 1, &unread), b.batch, b.count, b.size, d.size);
     c->flops = 4 * a.batch * a.count * a.length * a.size * d.size;
 }
 
@@ -279,7 +261,7 @@ void sked_i_onnx_rule_causal_conv(call *c)
     if (x == NULL || w == NULL)
         return;
     sked_i_onnx_copy(x, &c->out[0]);
-    SHAPE(sked_i_onnx_out(c, 1, &unread), (double)x->dim[0], (double)x->dim[1], (double)w->dim[2] - 1);
+    SKED_SHAPE(sked_i_onnx_out(c, 1, &unread), (double)x->dim[0], (double)x->dim[1], (double)w->dim[2] - 1);
     c->flops = 2 * sked_i_onnx_elements(x) * (double)w->dim[2];
 }
 
@@ -344,7 +326,7 @@ void sked_i_onnx_rule_upsample(call *c)
         return;
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; i < x->rank; i++)
-        put(&c->out[0], floor((double)x->dim[i] * scale[i]));
+        sked_i_onnx_put(&c->out[0], floor((double)x->dim[i] * scale[i]));
 }
 
 void sked_i_onnx_rule_depth_to_space(call *c)
@@ -352,8 +334,8 @@ void sked_i_onnx_rule_depth_to_space(call *c)
     const tensor *x = sked_i_onnx_shaped(c, 0, 4);
     const double b = (double)sked_i_onnx_int(c, "blocksize", 0);
     if (x != NULL && b > 0)
-        SHAPE(&c->out[0], (double)x->dim[0], floor((double)x->dim[1] / (b * b)), (double)x->dim[2] * b,
-              (double)x->dim[3] * b);
+        SKED_SHAPE(&c->out[0], (double)x->dim[0], floor((double)x->dim[1] / (b * b)), (double)x->dim[2] * b,
+                   (double)x->dim[3] * b);
 }
 
 void sked_i_onnx_rule_space_to_depth(call *c)
@@ -361,8 +343,8 @@ void sked_i_onnx_rule_space_to_depth(call *c)
     const tensor *x = sked_i_onnx_shaped(c, 0, 4);
     const double b = (double)sked_i_onnx_int(c, "blocksize", 0);
     if (x != NULL && b > 0)
-        SHAPE(&c->out[0], (double)x->dim[0], (double)x->dim[1] * b * b, floor((double)x->dim[2] / b),
-              floor((double)x->dim[3] / b));
+        SKED_SHAPE(&c->out[0], (double)x->dim[0], (double)x->dim[1] * b * b, floor((double)x->dim[2] / b),
+                   floor((double)x->dim[3] / b));
 }
 
 /* N, C of the image; the rest of the grid, whose last dimension holds coordinates. */
@@ -371,9 +353,9 @@ void sked_i_onnx_rule_grid_sample(call *c)
     const tensor *x = sked_i_onnx_shaped(c, 0, 3), *grid = sked_i_onnx_shaped(c, 1, 3);
     if (x == NULL || grid == NULL)
         return;
-    SHAPE(&c->out[0], (double)x->dim[0], (double)x->dim[1]);
+    SKED_SHAPE(&c->out[0], (double)x->dim[0], (double)x->dim[1]);
     for (int i = 1; i < grid->rank - 1; i++)
-        put(&c->out[0], (double)grid->dim[i]);
+        sked_i_onnx_put(&c->out[0], (double)grid->dim[i]);
 }
 
 /* size is N, C, spatial...; a point has as many coordinates as there are spatial dimensions. */
@@ -383,10 +365,10 @@ void sked_i_onnx_rule_affine_grid(call *c)
     const double *size = sked_i_onnx_values(c, 1, &n);
     if (size == NULL || n < 3)
         return;
-    SHAPE(&c->out[0], size[0]);
+    SKED_SHAPE(&c->out[0], size[0]);
     for (int i = 2; i < n; i++)
-        put(&c->out[0], size[i]);
-    put(&c->out[0], n - 2);
+        sked_i_onnx_put(&c->out[0], size[i]);
+    sked_i_onnx_put(&c->out[0], n - 2);
 }
 
 void sked_i_onnx_rule_col2im(call *c)
@@ -399,9 +381,9 @@ void sked_i_onnx_rule_col2im(call *c)
         inner *= block[i];
     if (x == NULL || image == NULL || block == NULL || !(inner >= 1))
         return;
-    SHAPE(&c->out[0], (double)x->dim[0], floor((double)x->dim[1] / inner));
+    SKED_SHAPE(&c->out[0], (double)x->dim[0], floor((double)x->dim[1] / inner));
     for (int i = 0; i < n; i++)
-        put(&c->out[0], image[i]);
+        sked_i_onnx_put(&c->out[0], image[i]);
 }
 
 void sked_i_onnx_rule_center_crop_pad(call *c)
@@ -429,7 +411,8 @@ void sked_i_onnx_rule_non_max_suppression(call *c)
         return;
     const double boxes = (double)scores->dim[2];
     const double most = sked_i_onnx_in(c, 2) ? sked_i_onnx_scalar(c, 2, boxes) : 0;
-    SHAPE(&c->out[0], (double)scores->dim[0] * (double)scores->dim[1] * (most < boxes ? most : boxes), 3);
+    SKED_SHAPE(&c->out[0], (double)scores->dim[0] * (double)scores->dim[1] * (most < boxes ? most : boxes),
+               3);
 }
 
 /* ------------------------------------------------------------------ signals */
@@ -448,10 +431,10 @@ void sked_i_onnx_rule_dft(call *c)
     const double length = sked_i_onnx_scalar(c, 1, half && back ? 2 * (size - 1) : size);
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; i < x->rank; i++)
-        put(&c->out[0], i == x->rank - 1 ? (half && back ? 1 : 2)
-                        : i != axis      ? (double)x->dim[i]
-                        : half && !back  ? floor(length / 2) + 1
-                                         : length);
+        sked_i_onnx_put(&c->out[0], i == x->rank - 1 ? (half && back ? 1 : 2)
+                                    : i != axis      ? (double)x->dim[i]
+                                    : half && !back  ? floor(length / 2) + 1
+                                                     : length);
     c->flops = 5 * sked_i_onnx_elements(x) * log2(length + 1);
 }
 
@@ -463,17 +446,17 @@ void sked_i_onnx_rule_stft(call *c)
     if (x == NULL || !(step >= 1) || !(frame >= 1))
         return;
     const bool half = sked_i_onnx_int(c, "onesided", 1) != 0;
-    SHAPE(&c->out[0], (double)x->dim[0], floor(((double)x->dim[1] - frame) / step) + 1,
-          half ? floor(frame / 2) + 1 : frame, 2);
+    SKED_SHAPE(&c->out[0], (double)x->dim[0], floor(((double)x->dim[1] - frame) / step) + 1,
+               half ? floor(frame / 2) + 1 : frame, 2);
     c->flops = 5 * sked_i_onnx_elements(&c->out[0]) * log2(frame + 1);
 }
 
 void sked_i_onnx_rule_signal_window(call *c)
 {
-    SHAPE(&c->out[0], sked_i_onnx_scalar(c, 0, NAN));
+    SKED_SHAPE(&c->out[0], sked_i_onnx_scalar(c, 0, NAN));
 }
 
 void sked_i_onnx_rule_mel_weights(call *c)
 {
-    SHAPE(&c->out[0], floor(sked_i_onnx_scalar(c, 1, NAN) / 2) + 1, sked_i_onnx_scalar(c, 0, NAN));
+    SKED_SHAPE(&c->out[0], floor(sked_i_onnx_scalar(c, 1, NAN) / 2) + 1, sked_i_onnx_scalar(c, 0, NAN));
 }

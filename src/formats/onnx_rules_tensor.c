@@ -7,11 +7,6 @@ typedef sked_i_onnx_tensor tensor;
 typedef sked_i_onnx_call call;
 enum { max_rank = sked_i_onnx_max_rank, max_values = sked_i_onnx_max_values };
 
-static void put(tensor *t, double size)
-{
-    sked_i_onnx_put(t, size);
-}
-
 /* Output 0 has the values of input 0 in the same order. */
 static void keep_values(call *c)
 {
@@ -25,9 +20,7 @@ static void keep_values(call *c)
 
 static void put_values(call *c, size_t n, bool vector, int32_t type)
 {
-    sked_i_onnx_clear(&c->out[0]);
-    if (vector)
-        put(&c->out[0], (double)n);
+    sked_i_onnx_shape(&c->out[0], vector ? 1 : 0, &(double){(double)n});
     c->out[0].type = type;
 }
 
@@ -40,9 +33,7 @@ void sked_i_onnx_rule_constant(call *c)
     }
     a = sked_i_onnx_attribute(c, "sparse_value");
     if (a != NULL && a->sparse_tensor != NULL && a->sparse_tensor->values != NULL) {
-        sked_i_onnx_clear(&c->out[0]);
-        for (size_t i = 0; i < a->sparse_tensor->n_dims && c->out[0].rank >= 0; i++)
-            put(&c->out[0], (double)a->sparse_tensor->dims[i]);
+        sked_i_onnx_from_dims(a->sparse_tensor->dims, a->sparse_tensor->n_dims, &c->out[0]);
         c->out[0].type = a->sparse_tensor->values->data_type;
         return;
     }
@@ -78,9 +69,7 @@ void sked_i_onnx_rule_constant_of_shape(call *c)
     c->out[0].type = one.type;
     if (shape == NULL)
         return;
-    sked_i_onnx_clear(&c->out[0]);
-    for (int i = 0; i < n; i++)
-        put(&c->out[0], shape[i]);
+    sked_i_onnx_shape(&c->out[0], n, shape);
     const double filling = a == NULL ? 0 : one.value && sked_i_onnx_elements(&one) >= 1 ? one.value[0] : NAN;
     double *y = sked_i_onnx_fold(c);
     for (int i = 0, count = y ? (int)sked_i_onnx_elements(&c->out[0]) : 0; i < count; i++)
@@ -98,8 +87,7 @@ void sked_i_onnx_rule_shape(call *c)
     end = end < -x->rank ? 0 : end < 0 ? end + x->rank : end;
     end = end > x->rank ? x->rank : end;
     begin = begin > end ? end : begin;
-    sked_i_onnx_clear(&c->out[0]);
-    put(&c->out[0], (double)(end - begin));
+    SKED_SHAPE(&c->out[0], (double)(end - begin));
     double *y = sked_i_onnx_fold(c);
     for (int64_t i = begin; y != NULL && i < end; i++)
         y[i - begin] = (double)x->dim[i];
@@ -141,8 +129,7 @@ void sked_i_onnx_rule_range(call *c)
     const double count = ceil((limit - begin) / step);
     if (isnan(count) || step == 0)
         return;
-    sked_i_onnx_clear(&c->out[0]);
-    put(&c->out[0], count > 0 ? count : 0);
+    SKED_SHAPE(&c->out[0], count > 0 ? count : 0);
     double *y = sked_i_onnx_fold(c);
     for (int i = 0, n = y ? (int)c->out[0].dim[0] : 0; i < n; i++)
         y[i] = begin + i * step;
@@ -175,9 +162,7 @@ void sked_i_onnx_rule_reshape(call *c)
         shape[open] = rest > 0 ? sked_i_onnx_elements(x) / rest : 0;
     if (open >= 0 && shape[open] != floor(shape[open]))
         return;
-    sked_i_onnx_clear(&c->out[0]);
-    for (int i = 0; i < n; i++)
-        put(&c->out[0], shape[i]);
+    sked_i_onnx_shape(&c->out[0], n, shape);
     keep_values(c);
 }
 
@@ -191,9 +176,7 @@ void sked_i_onnx_rule_flatten(call *c)
     double outer = 1, inner = 1;
     for (int i = 0; i < x->rank; i++)
         *(i < split ? &outer : &inner) *= (double)x->dim[i];
-    sked_i_onnx_clear(&c->out[0]);
-    put(&c->out[0], split < 0 ? NAN : outer);
-    put(&c->out[0], inner);
+    SKED_SHAPE(&c->out[0], split < 0 ? NAN : outer, inner);
     keep_values(c);
 }
 
@@ -208,7 +191,7 @@ void sked_i_onnx_rule_squeeze(call *c)
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; i < x->rank; i++)
         if (!gone[i] || (!named && x->dim[i] != 1))
-            put(&c->out[0], (double)x->dim[i]);
+            sked_i_onnx_put(&c->out[0], (double)x->dim[i]);
     keep_values(c);
 }
 
@@ -229,7 +212,7 @@ void sked_i_onnx_rule_unsqueeze(call *c)
     }
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0, from = 0; i < rank; i++)
-        put(&c->out[0], added[i] ? 1 : (double)x->dim[from++]);
+        sked_i_onnx_put(&c->out[0], added[i] ? 1 : (double)x->dim[from++]);
     keep_values(c);
 }
 
@@ -268,7 +251,7 @@ void sked_i_onnx_rule_transpose(call *c)
     }
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; i < x->rank; i++)
-        put(&c->out[0], (double)x->dim[from[i]]);
+        sked_i_onnx_put(&c->out[0], (double)x->dim[from[i]]);
     fold_transpose(c, from);
 }
 
@@ -286,7 +269,7 @@ static void fold_concat(call *c)
 void sked_i_onnx_rule_concat(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 1);
-    const int axis = x ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", 1), x->rank) : -1;
+    const int axis = sked_i_onnx_axis_of(c, x, 1);
     double total = 0;
     bool any = false;
     for (size_t k = 0; k < c->n_in; k++) {
@@ -297,9 +280,7 @@ void sked_i_onnx_rule_concat(call *c)
     }
     if (axis < 0)
         return;
-    sked_i_onnx_clear(&c->out[0]);
-    for (int i = 0; i < x->rank; i++)
-        put(&c->out[0], i == axis ? total : (double)x->dim[i]);
+    sked_i_onnx_splice(x, axis, 1, 1, &total, &c->out[0]);
     if (any)
         fold_concat(c);
 }
@@ -308,9 +289,7 @@ void sked_i_onnx_rule_concat(call *c)
 static void cut(call *c, const tensor *x, int axis, size_t k, double begin, double size)
 {
     tensor *t = &c->out[k];
-    sked_i_onnx_clear(t);
-    for (int i = 0; i < x->rank; i++)
-        put(t, i == axis ? size : (double)x->dim[i]);
+    sked_i_onnx_splice(x, axis, 1, 1, &size, t);
     if (t->rank == 1 && x->value != NULL && begin + size <= (double)x->dim[0])
         t->value = x->value + (int64_t)begin;
 }
@@ -319,7 +298,7 @@ static void cut(call *c, const tensor *x, int axis, size_t k, double begin, doub
 void sked_i_onnx_rule_split(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 1);
-    const int axis = x ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", 0), x->rank) : -1;
+    const int axis = sked_i_onnx_axis_of(c, x, 0);
     const Onnx__AttributeProto *given = sked_i_onnx_attribute(c, "split");
     int n = 0;
     const double *sizes = sked_i_onnx_values(c, 1, &n);
@@ -420,16 +399,13 @@ static void fold_gather(call *c)
 void sked_i_onnx_rule_gather(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 1), *at = sked_i_onnx_shaped(c, 1, 0);
-    const int axis = x && at ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", 0), x->rank) : -1;
+    const int axis = at ? sked_i_onnx_axis_of(c, x, 0) : -1;
+    double size[max_rank];
     if (axis < 0)
         return;
-    sked_i_onnx_clear(&c->out[0]);
-    for (int i = 0; i < x->rank; i++) {
-        if (i != axis)
-            put(&c->out[0], (double)x->dim[i]);
-        for (int k = 0; i == axis && k < at->rank; k++)
-            put(&c->out[0], (double)at->dim[k]);
-    }
+    for (int k = 0; k < at->rank; k++)
+        size[k] = (double)at->dim[k];
+    sked_i_onnx_splice(x, axis, 1, at->rank, size, &c->out[0]);
     fold_gather(c);
 }
 
@@ -444,10 +420,10 @@ void sked_i_onnx_rule_gather_nd(call *c)
         return;
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; i < at->rank - 1; i++)
-        put(&c->out[0], (double)at->dim[i]);
+        sked_i_onnx_put(&c->out[0], (double)at->dim[i]);
     for (int i = 0; i < x->rank; i++)
         if (i >= first)
-            put(&c->out[0], (double)x->dim[i]);
+            sked_i_onnx_put(&c->out[0], (double)x->dim[i]);
 }
 
 /* GatherElements: as many elements as indices. */
@@ -472,9 +448,9 @@ void sked_i_onnx_rule_compress(call *c)
     const double most = by == NULL ? sked_i_onnx_elements(x) : axis >= 0 ? (double)x->dim[axis] : NAN;
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; by != NULL && i < x->rank; i++)
-        put(&c->out[0], i != axis ? (double)x->dim[i] : choice ? chosen : most);
+        sked_i_onnx_put(&c->out[0], i != axis ? (double)x->dim[i] : choice ? chosen : most);
     if (by == NULL)
-        put(&c->out[0], choice ? chosen : most);
+        sked_i_onnx_put(&c->out[0], choice ? chosen : most);
 }
 
 /* The places of what is not zero: at most all. */
@@ -488,9 +464,7 @@ void sked_i_onnx_rule_non_zero(call *c)
         return;
     for (int i = 0; value != NULL && i < n; i++)
         found += value[i] != 0;
-    sked_i_onnx_clear(&c->out[0]);
-    put(&c->out[0], x->rank);
-    put(&c->out[0], value ? found : sked_i_onnx_elements(x));
+    SKED_SHAPE(&c->out[0], x->rank, value ? found : sked_i_onnx_elements(x));
     double *y = value && x->rank == 1 ? sked_i_onnx_fold(c) : NULL;
     for (int i = 0; y != NULL && i < n; i++)
         if (value[i] != 0)
@@ -506,16 +480,10 @@ void sked_i_onnx_rule_unique(call *c)
     if (x == NULL || (by != NULL && axis < 0))
         return;
     const double most = axis >= 0 ? (double)x->dim[axis] : sked_i_onnx_elements(x);
-    if (axis >= 0) {
+    for (size_t k = 0; k < c->n_out; k++)
+        SKED_SHAPE(&c->out[k], most);
+    if (axis >= 0)
         sked_i_onnx_copy(x, &c->out[0]);
-    } else {
-        sked_i_onnx_clear(&c->out[0]);
-        put(&c->out[0], most);
-    }
-    for (size_t k = 1; k < c->n_out; k++) {
-        sked_i_onnx_clear(&c->out[k]);
-        put(&c->out[k], most);
-    }
 }
 
 /* ------------------------------------------------------------------ copies */
@@ -527,8 +495,7 @@ void sked_i_onnx_rule_expand(call *c)
     tensor wanted = {.rank = 0};
     if (shape == NULL)
         return;
-    for (int i = 0; i < n; i++)
-        put(&wanted, shape[i]);
+    sked_i_onnx_shape(&wanted, n, shape);
     sked_i_onnx_widen(sked_i_onnx_in(c, 0), &wanted, &c->out[0]);
     if (x == NULL || !(sked_i_onnx_elements(&c->out[0]) <= max_values) ||
         !sked_i_onnx_broadcast_index(c->in[0], &c->out[0], at))
@@ -547,7 +514,7 @@ void sked_i_onnx_rule_tile(call *c)
         return;
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; i < x->rank; i++)
-        put(&c->out[0], (double)x->dim[i] * times[i]);
+        sked_i_onnx_put(&c->out[0], (double)x->dim[i] * times[i]);
 }
 
 /* All begins, then all ends; negative ones crop. */
@@ -567,9 +534,7 @@ void sked_i_onnx_rule_pad(call *c)
             return;
         size[axis] += pads[i] + pads[i + n / 2];
     }
-    sked_i_onnx_clear(&c->out[0]);
-    for (int i = 0; i < x->rank; i++)
-        put(&c->out[0], size[i]);
+    sked_i_onnx_shape(&c->out[0], x->rank, size);
 }
 
 void sked_i_onnx_rule_one_hot(call *c)
@@ -577,11 +542,8 @@ void sked_i_onnx_rule_one_hot(call *c)
     const tensor *x = sked_i_onnx_shaped(c, 0, 0);
     const double depth = sked_i_onnx_scalar(c, 1, NAN);
     const int axis = x ? sked_i_onnx_axis((double)sked_i_onnx_int(c, "axis", -1), x->rank + 1) : -1;
-    if (axis < 0)
-        return;
-    sked_i_onnx_clear(&c->out[0]);
-    for (int i = 0, from = 0; i <= x->rank; i++)
-        put(&c->out[0], i == axis ? depth : (double)x->dim[from++]);
+    if (axis >= 0)
+        sked_i_onnx_splice(x, axis, 0, 1, &depth, &c->out[0]);
 }
 
 /* ------------------------------------------------------------------ random numbers, text */
@@ -589,19 +551,14 @@ void sked_i_onnx_rule_one_hot(call *c)
 void sked_i_onnx_rule_random(call *c)
 {
     const Onnx__AttributeProto *shape = sked_i_onnx_attribute(c, "shape");
-    if (shape == NULL)
-        return;
-    sked_i_onnx_clear(&c->out[0]);
-    for (size_t i = 0; i < shape->n_ints && c->out[0].rank >= 0; i++)
-        put(&c->out[0], (double)shape->ints[i]);
+    if (shape != NULL)
+        sked_i_onnx_from_dims(shape->ints, shape->n_ints, &c->out[0]);
 }
 
 void sked_i_onnx_rule_multinomial(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 1);
-    sked_i_onnx_clear(&c->out[0]);
-    put(&c->out[0], x ? (double)x->dim[0] : NAN);
-    put(&c->out[0], (double)sked_i_onnx_int(c, "sample_size", 1));
+    SKED_SHAPE(&c->out[0], x ? (double)x->dim[0] : NAN, (double)sked_i_onnx_int(c, "sample_size", 1));
 }
 
 /* One number per n-gram in place of the last dimension. */
@@ -616,10 +573,10 @@ void sked_i_onnx_rule_tf_idf(call *c)
         return;
     sked_i_onnx_copy(x, &c->out[0]);
     c->out[0].rank -= 1;
-    put(&c->out[0], most + 1);
+    sked_i_onnx_put(&c->out[0], most + 1);
 }
 
-/* How many pieces a text has nobody knows before; their counts have the shape of the input. */
+/* How many pieces a text has is not known before; their counts have the shape of the input. */
 void sked_i_onnx_rule_string_split(call *c)
 {
     if (c->n_out > 1)
@@ -636,10 +593,10 @@ void sked_i_onnx_rule_array_feature(call *c)
         return;
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; i < x->rank - 1; i++)
-        put(&c->out[0], (double)x->dim[i]);
+        sked_i_onnx_put(&c->out[0], (double)x->dim[i]);
     if (x->rank == 1)
-        put(&c->out[0], 1);
-    put(&c->out[0], sked_i_onnx_elements(at));
+        sked_i_onnx_put(&c->out[0], 1);
+    sked_i_onnx_put(&c->out[0], sked_i_onnx_elements(at));
 }
 
 /* Rows and columns of a matrix of samples; a vector is one sample. */
@@ -656,11 +613,8 @@ void sked_i_onnx_rule_feature_vectorizer(call *c)
     double total = 0;
     for (size_t i = 0; sizes != NULL && i < sizes->n_ints; i++)
         total += (double)sizes->ints[i];
-    if (x == NULL || sizes == NULL)
-        return;
-    sked_i_onnx_clear(&c->out[0]);
-    put(&c->out[0], samples(x));
-    put(&c->out[0], total);
+    if (x != NULL && sizes != NULL)
+        SKED_SHAPE(&c->out[0], samples(x), total);
 }
 
 void sked_i_onnx_rule_one_hot_encoder(call *c)
@@ -668,7 +622,7 @@ void sked_i_onnx_rule_one_hot_encoder(call *c)
     const Onnx__AttributeProto *ints = sked_i_onnx_attribute(c, "cats_int64s");
     const Onnx__AttributeProto *texts = sked_i_onnx_attribute(c, "cats_strings");
     sked_i_onnx_copy(sked_i_onnx_in(c, 0), &c->out[0]);
-    put(&c->out[0], ints ? (double)ints->n_ints : texts ? (double)texts->n_strings : NAN);
+    sked_i_onnx_put(&c->out[0], ints ? (double)ints->n_ints : texts ? (double)texts->n_strings : NAN);
 }
 
 static double label_count(const call *c)
@@ -689,23 +643,17 @@ void sked_i_onnx_rule_classifier(call *c)
     const Onnx__AttributeProto *a = sked_i_onnx_attribute(c, "classlabels_strings");
     if (x == NULL)
         return;
-    sked_i_onnx_clear(&c->out[0]);
-    put(&c->out[0], samples(x));
+    SKED_SHAPE(&c->out[0], samples(x));
     c->out[0].type =
         a && a->n_strings ? ONNX__TENSOR_PROTO__DATA_TYPE__STRING : ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
-    if (c->n_out < 2)
-        return;
-    sked_i_onnx_clear(&c->out[1]);
-    put(&c->out[1], samples(x));
-    put(&c->out[1], label_count(c));
+    if (c->n_out > 1)
+        SKED_SHAPE(&c->out[1], samples(x), label_count(c));
 }
 
 void sked_i_onnx_rule_regressor(call *c)
 {
     const tensor *x = sked_i_onnx_shaped(c, 0, 1);
-    if (x == NULL)
-        return;
-    sked_i_onnx_clear(&c->out[0]);
-    put(&c->out[0], samples(x));
-    put(&c->out[0], (double)sked_i_onnx_int(c, "n_targets", sked_i_onnx_int(c, "targets", 1)));
+    if (x != NULL)
+        SKED_SHAPE(&c->out[0], samples(x),
+                   (double)sked_i_onnx_int(c, "n_targets", sked_i_onnx_int(c, "targets", 1)));
 }

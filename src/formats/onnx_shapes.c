@@ -1,6 +1,5 @@
 #include "formats/onnx_shapes.h"
 
-#include "base/memory.h"
 #include "formats/onnx_operators.h"
 
 #include <string.h>
@@ -42,9 +41,7 @@ static void from_sparse(const Onnx__SparseTensorProto *weight, tensor *t)
 {
     t->type = weight->values->data_type;
     t->value = NULL;
-    sked_i_onnx_clear(t);
-    for (size_t i = 0; i < weight->n_dims && t->rank >= 0; i++)
-        sked_i_onnx_put(t, (double)weight->dims[i]);
+    sked_i_onnx_from_dims(weight->dims, weight->n_dims, t);
     t->stated = t->rank >= 0;
 }
 
@@ -101,8 +98,8 @@ static bool full_name(const char *domain, const char *name, sked_i_buffer *text)
 sked_status sked_i_onnx_shapes_begin(shapes *s, const Onnx__ModelProto *model, double size, sked_error *err)
 {
     sked_i_buffer text = {0};
-    bool ok = true;
     *s = (shapes){.model = model, .budget = 1e5 + 16 * size};
+    bool ok = sked_i_onnx_index_create(&s->operators);
     for (size_t i = 0; i < model->n_functions && ok; i++) {
         bool fresh = false;
         const Onnx__FunctionProto *f = model->functions[i];
@@ -119,6 +116,7 @@ sked_status sked_i_onnx_shapes_begin(shapes *s, const Onnx__ModelProto *model, d
 void sked_i_onnx_shapes_free(shapes *s)
 {
     sked_i_arena_free(&s->arena.chunks);
+    sked_i_names_free(&s->operators.names);
     sked_i_names_free(&s->functions);
     free(s->function_at);
 }
@@ -275,7 +273,7 @@ static double cost(const call *c, const sked_i_onnx_operator *row)
     return isnan(computed) || !(time >= 1 && time <= 0x1p53) ? 1 : ceil(time);
 }
 
-/* What a rule found goes into the graph's tensor; a shape that the file states stays. */
+/* The graph's tensor takes what a rule found; a shape that the file states stays. */
 static void settle(const tensor *found, tensor *t)
 {
     if (t->type == 0)
@@ -303,7 +301,7 @@ static void apply(call *c, const sked_i_onnx_operator *row)
 
 static double infer(shapes *s, scope *here, const call *caller, const Onnx__NodeProto *node)
 {
-    const sked_i_onnx_operator *row = sked_i_onnx_operator_find(node);
+    const sked_i_onnx_operator *row = sked_i_onnx_operator_find(&s->operators, node);
     const tensor **in = sked_i_alloc((int64_t)node->n_input, sizeof *in);
     tensor *out = sked_i_alloc((int64_t)node->n_output, sizeof *out);
     call c = {.shapes = s, .scope = here, .caller = caller, .node = node, .arena = &s->arena};

@@ -29,9 +29,18 @@ bool sked_i_onnx_scope_weights(sked_i_onnx_scope *scope, sked_i_onnx_arena *aren
                                const Onnx__GraphProto *graph, int32_t producer);
 void sked_i_onnx_scope_free(sked_i_onnx_scope *scope);
 
+/* The operators of onnx_operators.c by name. */
+typedef struct sked_i_onnx_index {
+    sked_i_names names;
+    uint8_t row[256]; /* [names.count] in the table */
+} sked_i_onnx_index;
+/* x is zero before. false: out of memory. */
+bool sked_i_onnx_index_create(sked_i_onnx_index *x);
+
 typedef struct sked_i_onnx_shapes {
     const Onnx__ModelProto *model;
     sked_i_onnx_arena arena;
+    sked_i_onnx_index operators;
     sked_i_names functions; /* "domain.name" of the model's own ones */
     int32_t *function_at;   /* [functions.count] in model->functions */
     int64_t function_cap;

@@ -1,7 +1,6 @@
 #include "formats/onnx_tensor.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <string.h>
 
 typedef sked_i_onnx_tensor tensor;
@@ -13,6 +12,7 @@ enum { chunk_size = 4096, max_total = 1 << 23 }; /* 64 MiB of values in all */
 
 double *sked_i_onnx_values_new(sked_i_onnx_arena *arena, int64_t count)
 {
+    assert(count >= 0);
     if (count > max_values || arena->total + count > max_total)
         return NULL;
     if (arena->chunk == NULL || arena->used + count > chunk_size) {
@@ -122,27 +122,10 @@ enum {
 /* Bytes of an element in raw_data; 0: a type that no shape is computed from. */
 static size_t raw_width(int32_t type)
 {
-    switch (type) {
-    case UINT8:
-    case INT8:
-    case BOOL:
-        return 1;
-    case UINT16:
-    case INT16:
-    case FLOAT16:
-    case BFLOAT16:
-        return 2;
-    case FLOAT:
-    case INT32:
-    case UINT32:
-        return 4;
-    case INT64:
-    case DOUBLE:
-    case UINT64:
-        return 8;
-    default:
-        return 0;
-    }
+    static const uint8_t width[] = {
+        [UINT8] = 1, [INT8] = 1,  [BOOL] = 1,   [UINT16] = 2, [INT16] = 2,  [FLOAT16] = 2, [BFLOAT16] = 2,
+        [FLOAT] = 4, [INT32] = 4, [UINT32] = 4, [INT64] = 8,  [DOUBLE] = 8, [UINT64] = 8};
+    return type >= 0 && type < (int32_t)sizeof width ? width[type] : 0;
 }
 
 static double single_value(uint32_t bits)
@@ -169,49 +152,35 @@ static double raw_value(int32_t type, const uint8_t *at, size_t width)
     double real;
     for (size_t k = 0; k < width; k++)
         bits |= (uint64_t)at[k] << (8 * k);
-    switch (type) {
-    case FLOAT:
-        return single_value((uint32_t)bits);
-    case FLOAT16:
-        return half_value((uint32_t)bits);
-    case BFLOAT16:
-        return single_value((uint32_t)bits << 16);
-    case DOUBLE:
-        memcpy(&real, &bits, sizeof real);
-        return real;
-    case INT8:
-        return (double)(int8_t)bits;
-    case INT16:
-        return (double)(int16_t)bits;
-    case INT32:
-        return (double)(int32_t)bits;
-    case INT64:
-        return (double)(int64_t)bits;
-    default:
-        return (double)bits;
-    }
+    memcpy(&real, &bits, sizeof real);
+    return type == FLOAT      ? single_value((uint32_t)bits)
+           : type == FLOAT16  ? half_value((uint32_t)bits)
+           : type == BFLOAT16 ? single_value((uint32_t)bits << 16)
+           : type == DOUBLE   ? real
+           : type == INT8     ? (double)(int8_t)bits
+           : type == INT16    ? (double)(int16_t)bits
+           : type == INT32    ? (double)(int32_t)bits
+           : type == INT64    ? (double)(int64_t)bits
+                              : (double)bits;
 }
 
 /* Element i of the field that the standard names for this type. */
 static double field_value(const Onnx__TensorProto *source, size_t i)
 {
-    switch (source->data_type) {
-    case FLOAT:
+    const int32_t type = source->data_type;
+    if (type == FLOAT)
         return i < source->n_float_data ? (double)source->float_data[i] : NAN;
-    case DOUBLE:
+    if (type == DOUBLE)
         return i < source->n_double_data ? source->double_data[i] : NAN;
-    case INT64:
+    if (type == INT64)
         return i < source->n_int64_data ? (double)source->int64_data[i] : NAN;
-    case UINT32:
-    case UINT64:
+    if (type == UINT32 || type == UINT64)
         return i < source->n_uint64_data ? (double)source->uint64_data[i] : NAN;
-    case FLOAT16:
-        return i < source->n_int32_data ? half_value((uint32_t)source->int32_data[i] & 0xffff) : NAN;
-    case BFLOAT16:
-        return i < source->n_int32_data ? single_value((uint32_t)source->int32_data[i] << 16) : NAN;
-    default:
-        return i < source->n_int32_data ? (double)source->int32_data[i] : NAN;
-    }
+    const int32_t x = i < source->n_int32_data ? source->int32_data[i] : 0;
+    return i >= source->n_int32_data ? NAN
+           : type == FLOAT16         ? half_value((uint32_t)x & 0xffff)
+           : type == BFLOAT16        ? single_value((uint32_t)x << 16)
+                                     : (double)x;
 }
 
 static const double *constant_values(const Onnx__TensorProto *source, int64_t count, sked_i_onnx_arena *arena)
@@ -229,14 +198,19 @@ static const double *constant_values(const Onnx__TensorProto *source, int64_t co
     return value;
 }
 
+void sked_i_onnx_from_dims(const int64_t *dim, size_t rank, tensor *t)
+{
+    sked_i_onnx_clear(t);
+    for (size_t i = 0; i < rank && t->rank >= 0; i++)
+        sked_i_onnx_put(t, (double)dim[i]);
+}
+
 void sked_i_onnx_from_constant(const Onnx__TensorProto *source, sked_i_onnx_arena *arena, tensor *t)
 {
     t->type = source->data_type;
     t->value = NULL;
     t->sequence = false;
-    sked_i_onnx_clear(t);
-    for (size_t i = 0; i < source->n_dims && t->rank >= 0; i++)
-        sked_i_onnx_put(t, (double)source->dims[i]);
+    sked_i_onnx_from_dims(source->dims, source->n_dims, t);
     t->stated = t->rank >= 0;
     if (sked_i_onnx_elements(t) <= max_values)
         t->value = constant_values(source, (int64_t)sked_i_onnx_elements(t), arena);

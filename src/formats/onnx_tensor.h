@@ -39,6 +39,9 @@ void sked_i_onnx_from_type(const Onnx__TypeProto *type, sked_i_onnx_tensor *t);
 void sked_i_onnx_from_constant(const Onnx__TensorProto *source, sked_i_onnx_arena *arena,
                                sked_i_onnx_tensor *t);
 
+/* The shape that dim[rank] of the file states. */
+void sked_i_onnx_from_dims(const int64_t *dim, size_t rank, sked_i_onnx_tensor *t);
+
 /* Elements; NAN where the shape is unknown or has more than 2^53. */
 double sked_i_onnx_elements(const sked_i_onnx_tensor *t);
 /* Size in bytes, rounded up; 0 where shape or element type is unknown, for strings, or above 2^53. */

@@ -78,18 +78,14 @@ static sked_status row_number(reader *r, int32_t due, sked_error *err)
 static sked_status precedence_row(reader *r, int32_t job, sked_error *err)
 {
     sked_status st;
-    int32_t modes, n, to;
+    int32_t modes;
     SKED_TRY(row_number(r, job, err));
     SKED_TRY(sked_i_scan_int(&r->scan, "the number of modes", 1, INT32_MAX, &modes, err));
     if (modes != 1)
         return sked_i_source_refuse(r->scan.source, r->scan.at - 1, SKED_ERR_UNSUPPORTED, err,
                                     "job %d has %d modes; sked reads single-mode projects", (int)job,
                                     (int)modes);
-    SKED_TRY(sked_i_scan_int(&r->scan, "the number of successors", 0, INT32_MAX, &n, err));
-    for (int32_t k = 0; k < n; k++) {
-        SKED_TRY(sked_i_scan_int(&r->scan, "a successor", 1, INT32_MAX, &to, err));
-        SKED_TRY(sked_i_tasks_add_link(&r->tasks, job, to, r->scan.at - 1, err));
-    }
+    SKED_TRY(sked_i_tasks_read_successors(&r->tasks, &r->scan, job, err));
     SKED_TRY(sked_i_scan_line_end(&r->scan, "the last successor", err));
 cleanup:
     return st;
@@ -104,10 +100,7 @@ static sked_status request_row(reader *r, int32_t job, sked_error *err)
     SKED_TRY(sked_i_scan_int(&r->scan, "the mode", 1, 1, &mode, err));
     SKED_TRY(sked_i_scan_number(&r->scan, "the duration of a job", &x, err));
     SKED_TRY(sked_i_tasks_add(&r->tasks, x, r->scan.at - 1, err));
-    for (int32_t k = 0; k < r->renewable; k++) {
-        SKED_TRY(sked_i_scan_number(&r->scan, "a resource demand", &x, err));
-        SKED_TRY(sked_i_tasks_add_demand(&r->tasks, x, err));
-    }
+    SKED_TRY(sked_i_tasks_read_demands(&r->tasks, &r->scan, r->renewable, err));
     SKED_TRY(sked_i_scan_line_end(&r->scan, "the last demand", err));
 cleanup:
     return st;
@@ -139,17 +132,13 @@ static sked_status rows(reader *r, const char *title, bool *seen,
 static sked_status capacities(reader *r, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double x;
     if (r->has_capacities || !r->has_renewable)
         return sked_i_source_fail(r->scan.source, r->scan.at, err, "resource availabilities %s",
                                   r->has_capacities ? "given twice" : "before the number of resources");
     r->has_capacities = true;
     sked_i_scan_next_line(&r->scan); /* the titles */
     sked_i_scan_next_line(&r->scan);
-    for (int32_t k = 0; k < r->renewable; k++) {
-        SKED_TRY(sked_i_scan_number(&r->scan, "the capacity of a resource", &x, err));
-        SKED_TRY(sked_i_tasks_add_pool(&r->tasks, x, r->scan.at - 1, err));
-    }
+    SKED_TRY(sked_i_tasks_read_pools(&r->tasks, &r->scan, r->renewable, err));
     SKED_TRY(sked_i_scan_line_end(&r->scan, "the last capacity", err));
 cleanup:
     return st;

@@ -2,26 +2,17 @@
  * Patterson's RCPSP files: `tasks pools`, the capacities, then per task its duration, its demand on each
  * pool, the number of its successors and their ids (from 1). Tasks 1 and n are dummies. docs/formats/rcp.md
  */
-#include "base/memory.h"
 #include "formats/tasks.h"
 
 static sked_status read_task(sked_i_tasks *t, sked_i_scan *s, sked_error *err)
 {
     sked_status st;
     const int32_t id = t->count + 1;
-    int32_t n, to;
     double x;
     SKED_TRY(sked_i_scan_number(s, "the duration of a task", &x, err));
     SKED_TRY(sked_i_tasks_add(t, x, s->at - 1, err));
-    for (int32_t r = 0; r < t->pools; r++) {
-        SKED_TRY(sked_i_scan_number(s, "a resource demand", &x, err));
-        SKED_TRY(sked_i_tasks_add_demand(t, x, err));
-    }
-    SKED_TRY(sked_i_scan_int(s, "the number of successors", 0, INT32_MAX, &n, err));
-    for (int32_t k = 0; k < n; k++) {
-        SKED_TRY(sked_i_scan_int(s, "a successor", 1, INT32_MAX, &to, err));
-        SKED_TRY(sked_i_tasks_add_link(t, id, to, s->at - 1, err));
-    }
+    SKED_TRY(sked_i_tasks_read_demands(t, s, t->pools, err));
+    SKED_TRY(sked_i_tasks_read_successors(t, s, id, err));
 cleanup:
     return st;
 }
@@ -31,22 +22,14 @@ static sked_status read_rcp(const sked_i_source *source, sked_graph **out, sked_
     sked_status st;
     sked_i_tasks t;
     sked_i_scan s = sked_i_scan_source(source);
-    sked_i_word w;
-    char quoted[80];
     int32_t n, pools;
-    double capacity;
     SKED_TRY(sked_i_tasks_init(&t, source, "a Patterson .rcp file", err));
     SKED_TRY(sked_i_scan_int(&s, "the number of tasks", 0, INT32_MAX - 2, &n, err));
     SKED_TRY(sked_i_scan_int(&s, "the number of resources", 0, INT32_MAX - 2, &pools, err));
-    for (int32_t r = 0; r < pools; r++) {
-        SKED_TRY(sked_i_scan_number(&s, "the capacity of a resource", &capacity, err));
-        SKED_TRY(sked_i_tasks_add_pool(&t, capacity, s.at - 1, err));
-    }
+    SKED_TRY(sked_i_tasks_read_pools(&t, &s, pools, err));
     for (int32_t i = 0; i < n; i++)
         SKED_TRY(read_task(&t, &s, err));
-    if (sked_i_scan_word(&s, &w))
-        SKED_TRY(sked_i_source_fail(source, w.text, err, "'%s' follows the last of %d tasks",
-                                    sked_i_word_quote(w, quoted, sizeof quoted), (int)n));
+    SKED_TRY(sked_i_scan_end(&s, n, "tasks", err));
     SKED_TRY(sked_i_tasks_finish(&t, out, err));
 cleanup:
     sked_i_tasks_free(&t);
@@ -85,8 +68,8 @@ static sked_status write_capacities(const sked_graph *g, sked_i_buffer *out, ske
     for (int64_t k = 0; k < g->demand_ptr[g->n_ops]; k++)
         total[g->demand_resource[k]] += g->demand_amount[k];
     for (int32_t r = 0; r < g->n_resources; r++) {
-        sked_i_buffer_text(out, r ? " " : "");
-        sked_i_buffer_number(out, isfinite(g->capacity[r]) ? g->capacity[r] : fmin(total[r], 0x1p1023));
+        sked_i_buffer_number_after(out, r ? " " : "",
+                                   isfinite(g->capacity[r]) ? g->capacity[r] : fmin(total[r], 0x1p1023));
     }
     sked_i_buffer_char(out, '\n');
 cleanup:
@@ -117,16 +100,12 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
     sked_i_buffer_number(out, g->duration[i]);
     for (int32_t r = 0; r < g->n_resources; r++) {
         const bool uses = k < g->demand_ptr[i + 1] && g->demand_resource[k] == r;
-        sked_i_buffer_char(out, ' ');
-        sked_i_buffer_number(out, uses ? g->demand_amount[k] : 0);
+        sked_i_buffer_number_after(out, " ", uses ? g->demand_amount[k] : 0);
         k += uses;
     }
-    sked_i_buffer_char(out, ' ');
-    sked_i_buffer_int(out, n ? n : 1);
-    for (int64_t e = begin; e < begin + n; e++) {
-        sked_i_buffer_char(out, ' ');
-        sked_i_buffer_int(out, (int64_t)g->edge_to[e] + 2);
-    }
+    sked_i_buffer_number_after(out, " ", n ? (double)n : 1);
+    for (int64_t e = begin; e < begin + n; e++)
+        sked_i_buffer_number_after(out, " ", g->edge_to[e] + 2.0);
     if (n == 0)
         sked_i_buffer_format(out, " %lld", (long long)g->n_ops + 2);
     sked_i_buffer_char(out, '\n');

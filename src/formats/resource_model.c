@@ -1,7 +1,6 @@
 /* Resource models of modulo scheduling benchmarks: docs/formats/graphml.md. */
 #include "formats/resource_model.h"
 
-#include "base/memory.h"
 #include "formats/xml.h"
 
 #include <string.h>

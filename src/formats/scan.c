@@ -1,7 +1,6 @@
 #include "formats/scan.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -23,17 +22,6 @@ sked_status sked_i_text_check(const sked_i_source *source, const char *kind, ske
     return sked_i_source_fail(source, source->text, err, "the file is empty, not %s", kind);
 }
 
-sked_status sked_i_source_refuse(const sked_i_source *source, const char *position, sked_status status,
-                                 sked_error *err, const char *format, ...)
-{
-    sked_error cause = {.status = status};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(cause.message, sizeof cause.message, format, args);
-    va_end(args);
-    return sked_i_source_pass(source, position, &cause, err);
-}
-
 sked_i_scan sked_i_scan_text(const char *text, size_t size)
 {
     const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -49,6 +37,7 @@ sked_i_scan sked_i_scan_source(const sked_i_source *source)
 
 bool sked_i_scan_word(sked_i_scan *s, sked_i_word *w)
 {
+    assert(s->at <= s->end);
     for (;; s->at++) {
         if (s->at < s->end && *s->at == '#')
             s->at = sked_i_line_end(s->at, s->end);
@@ -80,7 +69,6 @@ bool sked_i_scan_next_line(sked_i_scan *s)
 sked_status sked_i_scan_line_end(sked_i_scan *s, const char *after, sked_error *err)
 {
     sked_i_word w;
-    char quoted[80];
     const bool one_line = s->one_line;
     s->one_line = true;
     const bool more = sked_i_scan_word(s, &w);
@@ -88,7 +76,16 @@ sked_status sked_i_scan_line_end(sked_i_scan *s, const char *after, sked_error *
     if (!more)
         return SKED_OK;
     return sked_i_source_fail(s->source, w.text, err, "'%s' follows %s; the line must end there",
-                              sked_i_word_quote(w, quoted, sizeof quoted), after);
+                              sked_i_word_quoted(w).text, after);
+}
+
+sked_status sked_i_scan_end(sked_i_scan *s, int32_t count, const char *what, sked_error *err)
+{
+    sked_i_word w;
+    if (!sked_i_scan_word(s, &w))
+        return SKED_OK;
+    return sked_i_source_fail(s->source, w.text, err, "'%s' follows the last of %d %s",
+                              sked_i_word_quoted(w).text, (int)count, what);
 }
 
 static sked_status missing(const sked_i_scan *s, const char *what, sked_error *err)
@@ -100,33 +97,30 @@ static sked_status missing(const sked_i_scan *s, const char *what, sked_error *e
 sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
                                double *out, sked_error *err)
 {
-    char quoted[80];
     double x;
     if (!sked_i_parse_double(w.text, w.size, &x) || x < 0)
         return sked_i_source_fail(source, at, err, "%s must be a finite number, 0 or more, not '%s'", what,
-                                  sked_i_word_quote(w, quoted, sizeof quoted));
+                                  sked_i_word_quoted(w).text);
     *out = x;
     return SKED_OK;
 }
 
-sked_status sked_i_word_real(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+static sked_status word_real(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
                              double *out, sked_error *err)
 {
-    char quoted[80];
     if (!sked_i_parse_double(w.text, w.size, out))
         return sked_i_source_fail(source, at, err, "%s must be a finite number, not '%s'", what,
-                                  sked_i_word_quote(w, quoted, sizeof quoted));
+                                  sked_i_word_quoted(w).text);
     return SKED_OK;
 }
 
-sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+static sked_status word_int(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
                             int32_t lo, int32_t hi, int32_t *out, sked_error *err)
 {
-    char quoted[80];
     int64_t x;
     if (!sked_i_parse_int(w.text, w.size, lo, hi, &x))
         return sked_i_source_fail(source, at, err, "%s must be an integer from %d to %d, not '%s'", what,
-                                  (int)lo, (int)hi, sked_i_word_quote(w, quoted, sizeof quoted));
+                                  (int)lo, (int)hi, sked_i_word_quoted(w).text);
     *out = (int32_t)x;
     return SKED_OK;
 }
@@ -145,10 +139,10 @@ sked_status sked_i_word_attribute(const sked_i_source *source, const char *at, s
     if (given != NULL)
         *given |= (uint32_t)1 << k;
     if (table[k].info.kind == SKED_ATTRIBUTE_REAL)
-        return sked_i_word_real(source, at, w, what, &value[k], err);
+        return word_real(source, at, w, what, &value[k], err);
     if (table[k].info.kind != SKED_ATTRIBUTE_COUNT)
         return sked_i_word_amount(source, at, w, what, &value[k], err);
-    st = sked_i_word_int(source, at, w, what, 0, INT32_MAX, &whole, err);
+    st = word_int(source, at, w, what, 0, INT32_MAX, &whole, err);
     if (st == SKED_OK)
         value[k] = whole;
     return st;
@@ -168,7 +162,7 @@ sked_status sked_i_scan_int(sked_i_scan *s, const char *what, int32_t lo, int32_
     sked_i_word w;
     if (!sked_i_scan_word(s, &w))
         return missing(s, what, err);
-    return sked_i_word_int(s->source, w.text, w, what, lo, hi, out, err);
+    return word_int(s->source, w.text, w, what, lo, hi, out, err);
 }
 
 bool sked_i_word_is(sked_i_word w, const char *text)
@@ -182,42 +176,21 @@ bool sked_i_word_starts(sked_i_word w, const char *prefix)
     return w.size >= n && strncasecmp(w.text, prefix, n) == 0;
 }
 
-const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size)
+sked_i_quoted sked_i_word_quoted(sked_i_word w)
 {
-    return sked_i_quote(w.text, w.size, buf, size);
-}
-
-/* Digits of x at the end of buf. */
-static sked_i_word decimal(int64_t x, char *buf, size_t size)
-{
-    char *s = buf + size;
-    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-    do
-        *--s = (char)('0' + u % 10);
-    while (u /= 10);
-    if (x < 0)
-        *--s = '-';
-    return (sked_i_word){s, (size_t)(buf + size - s)};
+    return sked_i_quoted_bytes(w.text, w.size);
 }
 
 int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh)
 {
-    char buf[24];
-    const sked_i_word w = decimal(id, buf, sizeof buf);
-    return sked_i_names_add(ids, w.text, w.size, fresh);
+    char buf[24], *const end = buf + sizeof buf, *s = sked_i_decimal(id, end);
+    return sked_i_names_add(ids, s, (size_t)(end - s), fresh);
 }
 
 int32_t sked_i_id_find(const sked_i_names *ids, int64_t id)
 {
-    char buf[24];
-    const sked_i_word w = decimal(id, buf, sizeof buf);
-    return sked_i_names_find(ids, w.text, w.size);
-}
-
-sked_status sked_i_name_after_file(const sked_i_source *source, sked_builder *b, sked_error *err)
-{
-    char stem[300];
-    return sked_builder_set_name(b, sked_i_source_stem(source, stem, sizeof stem), err);
+    char buf[24], *const end = buf + sizeof buf, *s = sked_i_decimal(id, end);
+    return sked_i_names_find(ids, s, (size_t)(end - s));
 }
 
 sked_status sked_i_plain_check(const sked_graph *g, const char *kind, bool resources, sked_error *err)

@@ -22,9 +22,6 @@ typedef struct sked_i_scan {
 
 /* FORMAT where the text holds nothing but blanks, or a zero byte. `kind` names the format: "an STG file". */
 SKED_MUST_CHECK sked_status sked_i_text_check(const sked_i_source *source, const char *kind, sked_error *err);
-/* "name:line: " + message with any status; the line of `position`, or none where it is NULL. */
-sked_status sked_i_source_refuse(const sked_i_source *source, const char *position, sked_status status,
-                                 sked_error *err, const char *format, ...) SKED_PRINTF(5, 6);
 
 /* A scanner over text[0..size); a byte order mark is skipped. */
 sked_i_scan sked_i_scan_text(const char *text, size_t size);
@@ -35,6 +32,8 @@ bool sked_i_scan_word(sked_i_scan *s, sked_i_word *w);
 const char *sked_i_line_end(const char *at, const char *end);
 /* Moves to the start of the next line; false at the end of the text. */
 bool sked_i_scan_next_line(sked_i_scan *s);
+/* No word follows "the last of <count> <what>". */
+SKED_MUST_CHECK sked_status sked_i_scan_end(sked_i_scan *s, int32_t count, const char *what, sked_error *err);
 /* The rest of the line holds no word. */
 SKED_MUST_CHECK sked_status sked_i_scan_line_end(sked_i_scan *s, const char *after, sked_error *err);
 /* The next word is a finite number, 0 or more. `what` names it in messages. */
@@ -44,19 +43,13 @@ SKED_MUST_CHECK sked_status sked_i_scan_number(sked_i_scan *s, const char *what,
 SKED_MUST_CHECK sked_status sked_i_scan_int(sked_i_scan *s, const char *what, int32_t lo, int32_t hi,
                                             int32_t *out, sked_error *err);
 
-bool sked_i_word_is(sked_i_word w, const char *text);                 /* the same bytes */
-bool sked_i_word_starts(sked_i_word w, const char *prefix);           /* begins so, letters of either case */
-const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size); /* for messages */
+bool sked_i_word_is(sked_i_word w, const char *text);       /* the same bytes */
+bool sked_i_word_starts(sked_i_word w, const char *prefix); /* begins so, letters of either case */
+sked_i_quoted sked_i_word_quoted(sked_i_word w);            /* for messages */
 
 /* w is a finite number, 0 or more; `what` names it, `at` is where the message points. */
 SKED_MUST_CHECK sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked_i_word w,
                                                const char *what, double *out, sked_error *err);
-/* The same for a finite number of either sign, and for an integer in lo..hi. */
-SKED_MUST_CHECK sked_status sked_i_word_real(const sked_i_source *source, const char *at, sked_i_word w,
-                                             const char *what, double *out, sked_error *err);
-SKED_MUST_CHECK sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_word w,
-                                            const char *what, int32_t lo, int32_t hi, int32_t *out,
-                                            sked_error *err);
 
 /*
  * Where `key` is an attribute of ops or edges: w is its value, which goes to value[its number], and its bit
@@ -70,20 +63,6 @@ SKED_MUST_CHECK sked_status sked_i_word_attribute(const sked_i_source *source, c
 int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh);
 int32_t sked_i_id_find(const sked_i_names *ids, int64_t id);
 
-/* Runs a builder call that reports into `&cause`; a failure leaves through cleanup as "name:line: cause". */
-#define SKED_BUILD(source, position, call)                              \
-    do {                                                                \
-        sked_error cause = {0};                                         \
-        st = (call);                                                    \
-        if (st != SKED_OK) {                                            \
-            st = sked_i_source_pass((source), (position), &cause, err); \
-            goto cleanup;                                               \
-        }                                                               \
-    } while (0)
-
-/* Names the graph after its file. */
-SKED_MUST_CHECK sked_status sked_i_name_after_file(const sked_i_source *source, sked_builder *b,
-                                                   sked_error *err);
 /*
  * UNSUPPORTED where g needs what the plainest formats cannot say: loop-carried edges, lags that differ
  * from the duration of `from`, and (resources false) demands. `kind` names the format: "STG".

@@ -83,10 +83,8 @@ static void write_preds(const sked_graph *g, int32_t i, sked_i_buffer *out)
 {
     const int64_t begin = g->pred_ptr[i], n = g->pred_ptr[i + 1] - begin;
     sked_i_buffer_int(out, n ? n : 1);
-    for (int64_t k = 0; k < n; k++) {
-        sked_i_buffer_char(out, ' ');
-        sked_i_buffer_int(out, (int64_t)g->pred_op[begin + k] + 1);
-    }
+    for (int64_t k = 0; k < n; k++)
+        sked_i_buffer_number_after(out, " ", g->pred_op[begin + k] + 1.0);
     sked_i_buffer_text(out, n ? "\n" : " 0\n");
 }
 
@@ -97,10 +95,8 @@ static void write_sink(const sked_graph *g, sked_i_buffer *out)
         sinks += g->succ_ptr[i] == g->succ_ptr[i + 1];
     sked_i_buffer_format(out, "%lld 0 %d", (long long)g->n_ops + 1, (int)sinks);
     for (int32_t i = 0; i < g->n_ops; i++)
-        if (g->succ_ptr[i] == g->succ_ptr[i + 1]) {
-            sked_i_buffer_char(out, ' ');
-            sked_i_buffer_int(out, (int64_t)i + 1);
-        }
+        if (g->succ_ptr[i] == g->succ_ptr[i + 1])
+            sked_i_buffer_number_after(out, " ", i + 1.0);
     sked_i_buffer_char(out, '\n');
 }
 
@@ -112,8 +108,7 @@ static sked_status write_stg(const sked_graph *g, sked_i_buffer *out, sked_error
     sked_i_buffer_format(out, "%d\n0 0 0\n", (int)g->n_ops);
     for (int32_t i = 0; i < g->n_ops; i++) {
         sked_i_buffer_int(out, (int64_t)i + 1);
-        sked_i_buffer_char(out, ' ');
-        sked_i_buffer_number(out, g->duration[i]);
+        sked_i_buffer_number_after(out, " ", g->duration[i]);
         sked_i_buffer_char(out, ' ');
         write_preds(g, i, out);
     }

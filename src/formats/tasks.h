@@ -35,13 +35,17 @@ typedef struct sked_i_tasks {
 SKED_MUST_CHECK sked_status sked_i_tasks_init(sked_i_tasks *t, const sked_i_source *source, const char *kind,
                                               sked_error *err);
 void sked_i_tasks_free(sked_i_tasks *t);
-/* Adds pool "R<number>", numbers from 1; all of them before finish. */
-SKED_MUST_CHECK sked_status sked_i_tasks_add_pool(sked_i_tasks *t, double capacity, const char *at,
-                                                  sked_error *err);
-/* The next task; then one add_demand per pool. */
+/* The next words are the capacities of so many pools, R1, R2, ...; they may come after the tasks. */
+SKED_MUST_CHECK sked_status sked_i_tasks_read_pools(sked_i_tasks *t, sked_i_scan *s, int32_t count,
+                                                    sked_error *err);
+/* The next task; then its demand on each pool. */
 SKED_MUST_CHECK sked_status sked_i_tasks_add(sked_i_tasks *t, double duration, const char *at,
                                              sked_error *err);
-SKED_MUST_CHECK sked_status sked_i_tasks_add_demand(sked_i_tasks *t, double amount, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_tasks_read_demands(sked_i_tasks *t, sked_i_scan *s, int32_t count,
+                                                      sked_error *err);
+/* The next words are the number of a task's successors and their ids. */
+SKED_MUST_CHECK sked_status sked_i_tasks_read_successors(sked_i_tasks *t, sked_i_scan *s, int32_t id,
+                                                         sked_error *err);
 /* from before to, by id; either may come later. */
 SKED_MUST_CHECK sked_status sked_i_tasks_add_link(sked_i_tasks *t, int32_t from, int32_t to, const char *at,
                                                   sked_error *err);

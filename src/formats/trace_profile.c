@@ -5,9 +5,6 @@
  */
 #include "formats/trace_profile.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +24,8 @@ typedef struct mark {
 } mark;
 
 enum { NAME, PHASE, TIME, DURATION, PROCESS, THREAD };
-static const char *const event_keys[] = {"name", "ph", "ts", "dur", "pid", "tid"};
-static const sked_i_json_fields event_fields = {"an event", event_keys, 6, false};
+static const sked_i_json_fields event_fields =
+    SKED_I_JSON_FIELDS("an event", false, "name", "ph", "ts", "dur", "pid", "tid");
 
 typedef struct trace {
     sked_i_arena arena;
@@ -179,7 +176,7 @@ static void read_fields(trace *t)
         else if (k == DURATION)
             t->duration = sked_i_json_number(j, "\"dur\"");
         else
-            read_word(j, event_keys[k], word[k]);
+            read_word(j, event_fields.names[k], word[k]);
     if (t->name.failed || t->phase.failed || t->process.failed || t->thread.failed)
         sked_i_json_no_memory(t->j);
 }
@@ -263,9 +260,8 @@ void sked_i_trace_read(sked_i_json *j, const char *events, const sked_graph *g, 
 {
     trace t = {.j = j, .graph = g};
     rank_ops(&t);
-    if (sked_i_json_section(j, events, "a trace", "event"))
-        while (sked_i_json_item(j))
-            read_event(&t);
+    while (sked_i_json_each(j, events, "a trace", "event"))
+        read_event(&t);
     if (j->status == SKED_OK)
         match_marks(&t);
     if (j->status == SKED_OK)

@@ -4,23 +4,21 @@
  * The file is walked several times in memory: who the tasks are, then how they hang together (they name
  * each other in any order), then what their execution cost.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "formats/wfformat_machine.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { TOP_NAME, TOP_WORKFLOW };
-static const char *const top_keys[] = {"name", "workflow"};
-static const sked_i_json_fields top_fields = {"a WfFormat file", top_keys, 2, false};
+static const sked_i_json_fields top_fields = SKED_I_JSON_FIELDS("a WfFormat file", false, "name", "workflow");
 
 enum { FLOW_SPECIFICATION, FLOW_EXECUTION, FLOW_TASKS, FLOW_MACHINES };
-static const char *const flow_keys[] = {"specification", "execution", "tasks", "machines"};
-static const sked_i_json_fields flow_fields = {"\"workflow\"", flow_keys, 4, false};
+static const sked_i_json_fields flow_fields =
+    SKED_I_JSON_FIELDS("\"workflow\"", false, "specification", "execution", "tasks", "machines");
 
 enum { PART_TASKS, PART_FILES, PART_MACHINES };
-static const char *const part_keys[] = {"tasks", "files", "machines"};
-static const sked_i_json_fields part_fields = {"\"specification\"", part_keys, 3, false};
+static const sked_i_json_fields part_fields =
+    SKED_I_JSON_FIELDS("\"specification\"", false, "tasks", "files", "machines");
 
 enum {
     TASK_ID,
@@ -36,18 +34,15 @@ enum {
     TASK_CORES,
     TASK_CORES_OLD,
     TASK_MACHINES,
-    TASK_MACHINE_OLD,
-    N_TASK_KEYS
+    TASK_MACHINE_OLD
 };
-static const char *const task_keys[N_TASK_KEYS] = {
-    "id",          "name",  "parents",          "children", "inputFiles",
-    "outputFiles", "files", "runtimeInSeconds", "runtime",  "memoryInBytes",
-    "coreCount",   "cores", "machines",         "machine"};
-static const sked_i_json_fields task_fields = {"a task", task_keys, N_TASK_KEYS, false};
+static const sked_i_json_fields task_fields = SKED_I_JSON_FIELDS(
+    "a task", false, "id", "name", "parents", "children", "inputFiles", "outputFiles", "files",
+    "runtimeInSeconds", "runtime", "memoryInBytes", "coreCount", "cores", "machines", "machine");
 
 enum { FILE_ID, FILE_NAME, FILE_SIZE, FILE_SIZE_OLD, FILE_LINK };
-static const char *const file_keys[] = {"id", "name", "sizeInBytes", "size", "link"};
-static const sked_i_json_fields file_fields = {"a file", file_keys, 5, false};
+static const sked_i_json_fields file_fields =
+    SKED_I_JSON_FIELDS("a file", false, "id", "name", "sizeInBytes", "size", "link");
 
 typedef struct task {
     double runtime, memory, cores; /* NAN: not given */
@@ -71,7 +66,6 @@ typedef struct reader {
     sked_i_arena arena;
     sked_i_json j;
     sked_builder *b;
-    sked_error cause;
     sked_i_names ids, names, types, files;
     bool unique_names; /* parents and children may be given by name */
     task *task;        /* [ids.count + 1] */
@@ -85,13 +79,6 @@ typedef struct reader {
     const char *specification, *execution, *tasks, *file_list, *executed,
         *machines; /* sections, NULL: not there */
 } reader;
-
-static void read_list(reader *r, const char *place, const char *what, void (*read_item)(reader *r))
-{
-    if (sked_i_json_section(&r->j, place, what, what))
-        while (sked_i_json_item(&r->j))
-            read_item(r);
-}
 
 /* "mProject_ID0000001" and "mProject_1" are of type "mProject". */
 static size_t type_size(const char *name, size_t size)
@@ -110,12 +97,11 @@ static void read_identity(reader *r)
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
     bool fresh = true;
-    char quoted[80];
     sked_i_json_enter(j, '{', "a task");
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &task_fields, &seen)) >= 0;) {
         if (k == TASK_ID || k == TASK_NAME)
-            sked_i_json_text(j, task_keys[k], k == TASK_ID ? &r->text : &r->name);
+            sked_i_json_text(j, task_fields.names[k], k == TASK_ID ? &r->text : &r->name);
         else
             sked_i_json_skip(j);
     }
@@ -129,7 +115,7 @@ static void read_identity(reader *r)
     const int32_t i = sked_i_names_add(&r->ids, id->data, (size_t)id->size, &fresh);
     if (i >= 0 && !fresh) {
         sked_i_json_fail(j, "two tasks have the id '%s'",
-                         sked_i_quote(id->data, (size_t)id->size, quoted, sizeof quoted));
+                         sked_i_quoted_bytes(id->data, (size_t)id->size).text);
         return;
     }
     if (i < 0 || !SKED_OWN_GROW(&r->arena, r->task, r->task_cap, (int64_t)i + 2)) {
@@ -161,6 +147,7 @@ static int32_t find_file(reader *r, const sked_i_buffer *name)
 
 static void use_file(reader *r, int32_t file, bool reads)
 {
+    assert(file >= 0 && file < r->files.count);
     if (!reads) {
         if (r->file[file].producer < 0)
             r->file[file].producer = r->current;
@@ -221,7 +208,6 @@ static void read_file_names(reader *r, bool reads)
 static void read_neighbours(reader *r, bool parents)
 {
     sked_i_json *j = &r->j;
-    char quoted[80];
     sked_i_json_enter(j, '[', parents ? "parents" : "children");
     while (sked_i_json_more(j)) {
         sked_i_json_text(j, "a task's id", &r->text);
@@ -232,7 +218,7 @@ static void read_neighbours(reader *r, bool parents)
             other = sked_i_names_find(&r->names, r->text.data, (size_t)r->text.size);
         if (other < 0) {
             sked_i_json_fail(j, "no task has the id '%s'",
-                             sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
+                             sked_i_quoted_bytes(r->text.data, (size_t)r->text.size).text);
         } else if (!SKED_OWN_GROW(&r->arena, r->link, r->link_cap, r->n_links + 1)) {
             sked_i_json_no_memory(&r->j);
         } else {
@@ -242,7 +228,7 @@ static void read_neighbours(reader *r, bool parents)
     }
 }
 
-/* The node a task ran on: a name, or a list of them, of which only a single one tells what was measured
+/* The node a task ran on: a name, or a list of them, of which only a single one says what was measured
  * where. */
 static void read_place(reader *r, task *t)
 {
@@ -275,9 +261,9 @@ static void read_cost(reader *r, int key, task *t)
                                                                     : &t->cores;
     if (sked_i_json_null(&r->j))
         return;
-    *slot = sked_i_json_number(&r->j, task_keys[key]);
+    *slot = sked_i_json_number(&r->j, task_fields.names[key]);
     if (*slot < 0)
-        sked_i_json_fail(&r->j, "\"%s\" must be 0 or more", task_keys[key]);
+        sked_i_json_fail(&r->j, "\"%s\" must be 0 or more", task_fields.names[key]);
 }
 
 static void read_task(reader *r)
@@ -310,7 +296,6 @@ static void read_executed(reader *r)
 {
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
-    char quoted[80];
     task t = {.runtime = NAN, .memory = NAN, .cores = NAN, .node = -1};
     sked_i_json_enter(j, '{', "an executed task");
     const char *begin = j->token;
@@ -330,7 +315,7 @@ static void read_executed(reader *r)
     const int32_t i = sked_i_names_find(&r->ids, r->text.data, (size_t)r->text.size);
     if (i < 0) {
         sked_i_json_fail(j, "no task of the specification has the id '%s'",
-                         sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
+                         sked_i_quoted_bytes(r->text.data, (size_t)r->text.size).text);
         return;
     }
     const double *const found[] = {&t.runtime, &t.memory, &t.cores};
@@ -401,7 +386,6 @@ static sked_status add_durations(reader *r, int32_t op, sked_error *err)
 static sked_status add_tasks(reader *r, sked_error *err)
 {
     bool any = false;
-    char quoted[80];
     sked_status st = SKED_OK;
     for (int32_t i = 0; i < r->ids.count; i++)
         any = any || !isnan(r->task[i].runtime);
@@ -410,7 +394,7 @@ static sked_status add_tasks(reader *r, sked_error *err)
         const char *id = sked_i_names_at(&r->ids, i);
         if (any && isnan(t->runtime))
             return sked_i_source_fail(r->j.source, NULL, err, "task '%s' has no runtime, but others have",
-                                      sked_i_quote(id, strlen(id), quoted, sizeof quoted));
+                                      sked_i_quoted_text(id).text);
         SKED_TRY(sked_builder_add_op(r->b, id, sked_i_names_at(&r->types, t->type), any ? t->runtime : 1,
                                      NULL, err));
         SKED_TRY(sked_builder_set_memory(r->b, i, isnan(t->memory) ? 0 : t->memory, err));
@@ -428,19 +412,13 @@ cleanup:
 
 static sked_status build(reader *r, sked_graph **out, sked_error *err)
 {
-    char stem[256];
     double *bytes_from = NULL;
     sked_status st = SKED_OK;
-    if (r->title.size == 0)
-        sked_i_buffer_text(&r->title, sked_i_source_stem(r->j.source, stem, sizeof stem));
     SKED_NEW0(bytes_from, r->ids.count);
     settle_links(r, bytes_from);
-    SKED_TRY(sked_builder_create(&r->b, err));
-    SKED_TRY(sked_builder_set_name(r->b, r->title.data ? r->title.data : "", err));
+    SKED_TRY(sked_i_source_begin(r->j.source, r->title.size > 0 ? r->title.data : NULL, &r->b, err));
     SKED_TRY(add_tasks(r, err));
-    st = sked_builder_finish(r->b, out, &r->cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(r->j.source, NULL, &r->cause, err);
+    SKED_BUILD(r->j.source, NULL, sked_builder_finish(r->b, out, &cause));
 cleanup:
     free(bytes_from);
     return st;
@@ -508,12 +486,16 @@ static sked_status wfformat_read(const sked_i_source *source, sked_graph **out, 
     sked_i_json_begin(&r.j, source, err);
     read_top(&r);
     sked_i_wfnodes_read(&r.j, r.machines, &r.nodes);
-    read_list(&r, r.tasks, "task", read_identity);
-    read_list(&r, r.file_list, "file", read_file);
-    read_list(&r, r.tasks, "task", read_task);
+    while (sked_i_json_each(&r.j, r.tasks, "task", "task"))
+        read_identity(&r);
+    while (sked_i_json_each(&r.j, r.file_list, "file", "file"))
+        read_file(&r);
+    while (sked_i_json_each(&r.j, r.tasks, "task", "task"))
+        read_task(&r);
     if (r.j.status == SKED_OK && r.ids.count > 0)
         r.task[r.ids.count].first_input = r.n_inputs;
-    read_list(&r, r.executed, "executed task", read_executed);
+    while (sked_i_json_each(&r.j, r.executed, "executed task", "executed task"))
+        read_executed(&r);
     sked_status st = r.j.status;
     if (st == SKED_OK)
         st = build(&r, out, err);

@@ -1,16 +1,14 @@
 #include "formats/wfformat_machine.h"
 
-#include "base/memory.h"
-
 #include <string.h>
 
 enum { NODE_NAME, NODE_CPU, NODE_MEMORY };
-static const char *const node_keys[] = {"nodeName", "cpu", "memoryInBytes"};
-static const sked_i_json_fields node_fields = {"a machine", node_keys, 3, false};
+static const sked_i_json_fields node_fields =
+    SKED_I_JSON_FIELDS("a machine", false, "nodeName", "cpu", "memoryInBytes");
 
 enum { CPU_CORES, CPU_CORES_OLD, CPU_CLOCK, CPU_CLOCK_OLD };
-static const char *const cpu_keys[] = {"coreCount", "count", "speedInMHz", "speed"};
-static const sked_i_json_fields cpu_fields = {"\"cpu\"", cpu_keys, 4, false};
+static const sked_i_json_fields cpu_fields =
+    SKED_I_JSON_FIELDS("\"cpu\"", false, "coreCount", "count", "speedInMHz", "speed");
 
 static void read_cpu(sked_i_json *j, sked_i_wfnode *node)
 {
@@ -20,12 +18,12 @@ static void read_cpu(sked_i_json *j, sked_i_wfnode *node)
         if (sked_i_json_null(j))
             continue;
         if (k == CPU_CORES || k == CPU_CORES_OLD) {
-            node->cores = (double)sked_i_json_integer(j, cpu_keys[k], 1, 1 << 30);
+            node->cores = (double)sked_i_json_integer(j, cpu_fields.names[k], 1, 1 << 30);
         } else {
-            node->clock = sked_i_json_number(j, cpu_keys[k]);
+            node->clock = sked_i_json_number(j, cpu_fields.names[k]);
             if (node->clock < 0)
-                sked_i_json_fail(j, "\"%s\" must be 0 or more", cpu_keys[k]);
-            node->clock = node->clock > 0 ? node->clock : NAN; /* 0: nobody looked */
+                sked_i_json_fail(j, "\"%s\" must be 0 or more", cpu_fields.names[k]);
+            node->clock = node->clock > 0 ? node->clock : NAN; /* 0: not measured */
         }
     }
 }
@@ -35,7 +33,6 @@ static void read_node(sked_i_json *j, sked_i_wfnodes *nodes, sked_i_buffer *name
     sked_i_wfnode node = {.cores = 1, .memory = INFINITY, .clock = NAN};
     uint32_t seen = 0;
     bool fresh = true;
-    char quoted[80];
     sked_i_json_enter(j, '{', "a machine");
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &node_fields, &seen)) >= 0;) {
@@ -59,7 +56,7 @@ static void read_node(sked_i_json *j, sked_i_wfnodes *nodes, sked_i_buffer *name
         sked_i_json_no_memory(j);
     else if (!fresh)
         sked_i_json_fail(j, "two machines have the name '%s'",
-                         sked_i_quote(name->data, (size_t)name->size, quoted, sizeof quoted));
+                         sked_i_quoted_bytes(name->data, (size_t)name->size).text);
     else
         nodes->node[i] = node;
 }
@@ -67,14 +64,8 @@ static void read_node(sked_i_json *j, sked_i_wfnodes *nodes, sked_i_buffer *name
 void sked_i_wfnodes_read(sked_i_json *j, const char *place, sked_i_wfnodes *nodes)
 {
     sked_i_buffer name = {0};
-    if (place == NULL || j->status != SKED_OK)
-        return;
-    sked_i_json_seek(j, place);
-    sked_i_json_enter(j, '[', "\"machines\"");
-    j->item = "machine";
-    for (j->number = 0; sked_i_json_more(j); j->number++)
+    while (sked_i_json_each(j, place, "\"machines\"", "machine"))
         read_node(j, nodes, &name);
-    j->item = j->status == SKED_OK ? NULL : "machine";
     sked_i_buffer_free(&name);
 }
 
@@ -84,7 +75,7 @@ void sked_i_wfnodes_free(sked_i_wfnodes *nodes)
     free(nodes->node);
 }
 
-/* The clock that counts as speed 1; NAN: nobody states one. */
+/* The clock that counts as speed 1; NAN: none is stated. */
 static double first_clock(const sked_i_wfnodes *nodes)
 {
     for (int32_t i = 0; i < nodes->names.count; i++)
@@ -117,16 +108,15 @@ sked_status sked_i_wfnodes_machine(const sked_i_source *source, const sked_i_wfn
                                    sked_machine **out, sked_error *err)
 {
     sked_machine_builder *b = NULL;
-    sked_error cause = {0};
     sked_status st = SKED_OK;
     SKED_TRY(sked_machine_builder_create(name, &b, err));
-    st = sked_machine_builder_set_link(b, 0, INFINITY, &cause); /* the files know no network */
-    for (int32_t i = 0; i < nodes->names.count && st == SKED_OK; i++)
-        st = add_node(b, sked_i_names_at(&nodes->names, i), &nodes->node[i], first_clock(nodes), &cause);
-    if (st == SKED_OK)
-        st = sked_machine_builder_finish(b, out, &cause);
-    if (st != SKED_OK)
-        sked_i_source_pass(source, NULL, &cause, err);
+    /* the files know no network */
+    SKED_BUILD(source, NULL, sked_machine_builder_set_link(b, 0, INFINITY, &cause));
+    for (int32_t i = 0; i < nodes->names.count; i++)
+        SKED_BUILD(
+            source, NULL,
+            add_node(b, sked_i_names_at(&nodes->names, i), &nodes->node[i], first_clock(nodes), &cause));
+    SKED_BUILD(source, NULL, sked_machine_builder_finish(b, out, &cause));
 cleanup:
     sked_machine_builder_destroy(b);
     return st;

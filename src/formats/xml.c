@@ -1,5 +1,6 @@
 #include "formats/xml.h"
 
+#include <assert.h>
 #include <libxml/parser.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -110,6 +111,7 @@ static void on_end(void *user, const xmlChar *name, const xmlChar *prefix, const
     (void)prefix, (void)uri;
     if (x->status != SKED_OK)
         return;
+    assert(x->depth > 0);
     x->handler->end(x, (const char *)name);
     clear_text(x);
     x->root_closed = --x->depth == 0;
@@ -191,7 +193,7 @@ static const char *scan_tag(const char *s, const char *end, int *equals)
 }
 
 /*
- * libxml2 compares the attributes of a tag pair by pair before anybody sees them, so that a tag with very
+ * libxml2 compares the attributes of a tag pair by pair before handing them over, so that a tag with very
  * many must not reach it. Encodings of two bytes only put zeros between these signs.
  */
 static bool tags_are_small(sked_i_xml *x)

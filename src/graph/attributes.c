@@ -1,5 +1,6 @@
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { ALWAYS, USED };
@@ -29,6 +30,7 @@ double sked_i_attribute_at(const void *column, const sked_i_attribute *a, int64_
 
 double sked_i_attribute_get(const sked_graph *g, const sked_i_attribute *a, int64_t i)
 {
+    assert(i >= 0 && i < (a->info.of_edges ? g->n_edges : g->n_ops));
     const void *column = *sked_i_column(g, a);
     const bool follows = a == &sked_i_edge_table[sked_i_edge_lag] && !g->edge_lag_given[i];
     return follows ? a->info.preset : sked_i_attribute_at(column, a, i);
@@ -69,21 +71,16 @@ bool sked_i_attribute_fits(const sked_i_attribute *a, double x, const char **rul
     };
     if (rule != NULL)
         *rule = rules[a->info.kind];
-    switch (a->info.kind) {
-    case SKED_ATTRIBUTE_AMOUNT:
-        return x >= 0 && x < INFINITY;
-    case SKED_ATTRIBUTE_REAL:
-        return isfinite(x) || sked_i_attribute_same(x, a->info.preset);
-    case SKED_ATTRIBUTE_COUNT:
-        return x >= 0 && x <= INT32_MAX && x == floor(x);
-    case SKED_ATTRIBUTE_FLAG:
-        break;
-    }
-    return !isnan(x);
+    const sked_attribute_kind kind = a->info.kind;
+    return kind == SKED_ATTRIBUTE_AMOUNT  ? x >= 0 && x < INFINITY
+           : kind == SKED_ATTRIBUTE_REAL  ? isfinite(x) || sked_i_attribute_same(x, a->info.preset)
+           : kind == SKED_ATTRIBUTE_COUNT ? x >= 0 && x <= INT32_MAX && x == floor(x)
+                                          : !isnan(x);
 }
 
 void sked_i_attribute_put(void *column, const sked_i_attribute *a, int64_t i, double x)
 {
+    assert(column != NULL && sked_i_attribute_fits(a, x, NULL));
     if (a->size == sizeof(double))
         ((double *)column)[i] = x;
     else if (a->size == sizeof(int32_t))

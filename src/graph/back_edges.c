@@ -1,5 +1,4 @@
 /* Loops out of any graph: more loop-carried edges, each of which closes a recurrence. */
-#include "base/memory.h"
 #include "base/rng.h"
 #include "base/sized.h"
 #include "graph/graph.h"

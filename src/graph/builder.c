@@ -1,8 +1,8 @@
 /* Builds a graph op by op, then checks it as a whole. */
-#include "base/memory.h"
 #include "base/text.h"
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +11,7 @@ struct sked_builder {
     int64_t op_cap, edge_cap, on_ptr_cap, demand_ptr_cap; /* op_cap and edge_cap: of every column */
     int64_t n_demands, demand_resource_cap, demand_amount_cap;
     int64_t n_on, on_name_cap, on_duration_cap, on_last_cap, capacity_cap;
-    int32_t *on_last; /* [g.on_names.count] op + 1 that named it last, to find repetitions */
-    bool any_named;
+    int32_t *on_last;   /* [g.on_names.count] op + 1 that named it last, to find repetitions */
     bool demands_mixed; /* those of the last op wait to be sorted */
     sked_error failed;  /* status OK while all is well */
 };
@@ -62,11 +61,10 @@ void sked_builder_destroy(sked_builder *b)
 /* Names go into JSON, XML and SVG: what is no UTF-8 would not come back the same. */
 static sked_status check_text(sked_builder *b, const char *what, const char *text, sked_error *err)
 {
-    char quoted[80];
     if (text == NULL || sked_i_utf8_valid(text))
         return SKED_OK;
     return BUILDER_FAIL(b, SKED_ERR_FORMAT, "the %s '%s' is not valid UTF-8", what,
-                        sked_i_quote(text, strlen(text), quoted, sizeof quoted));
+                        sked_i_quoted_text(text).text);
 }
 
 sked_status sked_builder_set_name(sked_builder *b, const char *name, sked_error *err)
@@ -87,13 +85,12 @@ sked_status sked_builder_add_resource(sked_builder *b, const char *name, double 
                                       sked_error *err)
 {
     REFUSE_FAILED(b);
-    char quoted[80];
     const sked_status st = check_text(b, "resource name", name, err);
     if (st != SKED_OK)
         return st;
     if (!(capacity >= 0))
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "resource '%s': capacity must be 0 or more",
-                            sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+                            sked_i_quoted_text(name).text);
     bool fresh;
     if (!SKED_OWN_GROW(&b->g.arena, b->g.capacity, b->capacity_cap, b->g.resource_names.count + 1))
         return NO_MEMORY(b);
@@ -102,7 +99,7 @@ sked_status sked_builder_add_resource(sked_builder *b, const char *name, double 
         return NO_MEMORY(b);
     if (!fresh)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "resource '%s' is declared twice",
-                            sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+                            sked_i_quoted_text(name).text);
     b->g.capacity[i] = capacity;
     if (id)
         *id = i;
@@ -113,10 +110,9 @@ sked_status sked_builder_add_resource(sked_builder *b, const char *name, double 
 static sked_status name_op(sked_builder *b, const char *name, sked_error *err)
 {
     bool fresh;
-    char digits[16], quoted[80];
-    if (name == NULL && !b->any_named)
+    char digits[16];
+    if (name == NULL && b->g.op_names.count == 0)
         return SKED_OK;
-    b->any_named = true;
     while (b->g.op_names.count < b->g.n_ops || name == NULL) {
         const int32_t next = b->g.op_names.count;
         snprintf(digits, sizeof digits, "%d", (int)next);
@@ -134,7 +130,7 @@ static sked_status name_op(sked_builder *b, const char *name, sked_error *err)
         return NO_MEMORY(b);
     if (!fresh)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "two ops are called '%s' (numbers %d and %d)",
-                            sked_i_quote(name, strlen(name), quoted, sizeof quoted), (int)i, (int)b->g.n_ops);
+                            sked_i_quoted_text(name).text, (int)i, (int)b->g.n_ops);
     return SKED_OK;
 }
 
@@ -179,23 +175,13 @@ static void put_presets(sked_builder *b, const sked_i_attribute *table, int coun
     }
 }
 
-/* Of an op that may be the one being added. */
-static const char *op_label(const sked_builder *b, int32_t op, char *label, size_t size)
-{
-    if (op < b->g.op_names.count)
-        return sked_i_quote(sked_i_names_at(&b->g.op_names, op), strlen(sked_i_names_at(&b->g.op_names, op)),
-                            label, size);
-    snprintf(label, size, "%d", (int)op);
-    return label;
-}
-
 static sked_status check_amount(sked_builder *b, int32_t op, const char *what, double x, sked_error *err)
 {
     char label[80];
     if (x >= 0 && x < INFINITY)
         return SKED_OK;
     return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op '%s': %s must be a finite number, 0 or more, not %g",
-                        op_label(b, op, label, sizeof label), what, x);
+                        sked_i_op_label(&b->g, op, label, sizeof label), what, x);
 }
 
 static sked_status two_demands(sked_builder *b, int32_t op, int32_t resource, sked_error *err)
@@ -204,15 +190,20 @@ static sked_status two_demands(sked_builder *b, int32_t op, int32_t resource, sk
                         sked_i_names_at(&b->g.resource_names, resource));
 }
 
-typedef struct demand {
-    int32_t resource;
-    double amount;
-} demand;
-
 static int by_resource(const void *x, const void *y)
 {
-    const demand *a = x, *b = y;
+    const sked_i_demand *a = x, *b = y;
     return (a->resource > b->resource) - (a->resource < b->resource);
+}
+
+bool sked_i_demands_sort(sked_i_demand *list, int64_t count)
+{
+    if (count > 1)
+        qsort(list, (size_t)count, sizeof *list, by_resource);
+    for (int64_t k = 1; k < count; k++)
+        if (list[k].resource == list[k - 1].resource)
+            return false;
+    return true;
 }
 
 /* Sorts the demands of the last op where they came in large numbers and any order. */
@@ -220,14 +211,15 @@ static sked_status sort_demands(sked_builder *b, sked_error *err)
 {
     const int64_t first = b->g.n_ops > 0 ? b->g.demand_ptr[b->g.n_ops - 1] : 0, n = b->n_demands - first;
     sked_status st = SKED_OK;
-    demand *list = NULL;
+    sked_i_demand *list = NULL;
     if (!b->demands_mixed)
         return SKED_OK;
+    assert(n > 0);
     if ((list = sked_i_alloc(n, sizeof *list)) == NULL)
         return NO_MEMORY(b);
     for (int64_t k = 0; k < n; k++)
-        list[k] = (demand){b->g.demand_resource[first + k], b->g.demand_amount[first + k]};
-    qsort(list, (size_t)n, sizeof *list, by_resource);
+        list[k] = (sked_i_demand){b->g.demand_resource[first + k], b->g.demand_amount[first + k]};
+    (void)sked_i_demands_sort(list, n);
     for (int64_t k = 0; k < n; k++) {
         if (k > 0 && list[k].resource == list[k - 1].resource)
             st = two_demands(b, b->g.n_ops - 1, list[k].resource, err);
@@ -244,24 +236,19 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
 {
     REFUSE_FAILED(b);
     const int32_t op = b->g.n_ops;
-    const sked_status sorted = sort_demands(b, err);
-    if (sorted != SKED_OK)
-        return sorted;
+    int32_t type_id = -1;
+    bool fresh;
+    sked_status st = SKED_OK;
+    SKED_TRY(sort_demands(b, err));
     if (op == INT32_MAX - 1)
         return BUILDER_FAIL(b, SKED_ERR_UNSUPPORTED, "more than %d ops", INT32_MAX - 1);
     if (!grow_ops(b, (int64_t)op + 1))
         return NO_MEMORY(b);
-    sked_status st = check_text(b, "op name", name, err);
-    if (st == SKED_OK)
-        st = check_text(b, "op type", type, err);
-    if (st == SKED_OK)
-        st = name_op(b, name, err);
-    if (st == SKED_OK)
-        st = check_amount(b, op, "duration", duration, err);
-    if (st != SKED_OK)
-        return st;
-    int32_t type_id = -1;
-    bool fresh;
+    SKED_TRY(check_text(b, "op name", name, err));
+    SKED_TRY(check_text(b, "op type", type, err));
+    SKED_TRY(name_op(b, name, err));
+    SKED_TRY(check_amount(b, op, "duration", duration, err));
+    assert(b->g.op_names.count == 0 || b->g.op_names.count == op + 1); /* all have names, or none */
     if (type != NULL && (type_id = sked_i_names_add(&b->g.type_names, type, strlen(type), &fresh)) < 0)
         return NO_MEMORY(b);
     put_presets(b, sked_i_op_table, sked_i_op_attributes, op);
@@ -275,12 +262,14 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
     b->g.n_ops++;
     if (id)
         *id = op;
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 /* A column that is there only where it is used begins: all have the preset so far. */
 static bool begin_column(sked_builder *b, const sked_i_attribute *a)
 {
+    assert(a->when_used && *sked_i_column(&b->g, a) == NULL);
     const int64_t count = a->info.of_edges ? b->g.n_edges : b->g.n_ops;
     void *column = sked_i_arena_alloc(&b->g.arena, a->info.of_edges ? b->edge_cap : b->op_cap, a->size);
     *sked_i_column(&b->g, a) = column;
@@ -295,7 +284,7 @@ static sked_status misfit(sked_builder *b, const sked_i_attribute *a, int64_t i,
     char label[80];
     if (!a->info.of_edges)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op '%s': %s must be %s, not %g",
-                            op_label(b, (int32_t)i, label, sizeof label), a->info.name, rule, x);
+                            sked_i_op_label(&b->g, (int32_t)i, label, sizeof label), a->info.name, rule, x);
     return BUILDER_FAIL(b, SKED_ERR_FORMAT, "edge %d -> %d: %s must be %s, not %g", (int)b->g.edge_from[i],
                         (int)b->g.edge_to[i], a->info.name, rule, x);
 }
@@ -357,13 +346,10 @@ sked_status sked_builder_add_duration(sked_builder *b, int32_t op, const char *d
                                       sked_error *err)
 {
     REFUSE_FAILED(b);
-    char quoted[80];
     if (op < 0 || op != b->g.n_ops - 1)
         return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "durations by device belong to the last op added");
     sked_status st = check_text(b, "device name", device, err);
-    if (st == SKED_OK && !isinf(duration))
-        st = check_amount(b, op, "a duration by device", duration, err);
-    if (st == SKED_OK && duration < 0)
+    if (st == SKED_OK && (!isinf(duration) || duration < 0))
         st = check_amount(b, op, "a duration by device", duration, err);
     if (st != SKED_OK)
         return st;
@@ -372,12 +358,13 @@ sked_status sked_builder_add_duration(sked_builder *b, int32_t op, const char *d
         !SKED_OWN_GROW(&b->g.arena, b->g.on_duration, b->on_duration_cap, b->n_on + 1) ||
         !SKED_OWN_GROW(&b->g.arena, b->on_last, b->on_last_cap, b->g.on_names.count + 1))
         return NO_MEMORY(b);
+    assert(b->g.on_ptr[op + 1] == b->n_on);
     const int32_t name = sked_i_names_add(&b->g.on_names, device, strlen(device), &fresh);
     if (name < 0)
         return NO_MEMORY(b);
     if (!fresh && b->on_last[name] == op + 1)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op %d: two durations on '%s'", (int)op,
-                            sked_i_quote(device, strlen(device), quoted, sizeof quoted));
+                            sked_i_quoted_text(device).text);
     b->on_last[name] = op + 1;
     b->g.on_name[b->n_on] = name;
     b->g.on_duration[b->n_on++] = duration;
@@ -399,6 +386,7 @@ sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resourc
     if (!SKED_OWN_GROW(&b->g.arena, b->g.demand_resource, b->demand_resource_cap, b->n_demands + 1) ||
         !SKED_OWN_GROW(&b->g.arena, b->g.demand_amount, b->demand_amount_cap, b->n_demands + 1))
         return NO_MEMORY(b);
+    assert(b->g.demand_ptr[op + 1] == b->n_demands);
     const int64_t first = b->g.demand_ptr[op];
     int64_t k = b->n_demands; /* a few demands are kept sorted by resource; many are sorted once, later */
     b->demands_mixed = b->demands_mixed || (k - first >= 32 && b->g.demand_resource[k - 1] >= resource);
@@ -460,18 +448,12 @@ sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops, int64_t edges, 
 
 int32_t sked_builder_find_op(sked_builder *b, const char *name)
 {
-    if (b->any_named)
-        return sked_i_names_find(&b->g.op_names, name, strlen(name));
-    int64_t index;
-    const bool canonical = strcmp(name, "0") == 0 || (name[0] >= '1' && name[0] <= '9');
-    if (canonical && sked_i_parse_int(name, strlen(name), 0, (int64_t)b->g.n_ops - 1, &index))
-        return (int32_t)index;
-    return -1;
+    return sked_graph_find_op(&b->g, name);
 }
 
 int32_t sked_builder_find_resource(sked_builder *b, const char *name)
 {
-    return sked_i_names_find(&b->g.resource_names, name, strlen(name));
+    return sked_graph_find_resource(&b->g, name);
 }
 
 int32_t sked_builder_op_count(const sked_builder *b)
@@ -507,6 +489,7 @@ static sked_status count_edges(sked_graph *g, bool *sorted, sked_error *err)
     }
     for (int32_t i = 0; i < g->n_ops; i++)
         g->succ_ptr[i + 1] += g->succ_ptr[i];
+    assert(g->succ_ptr[g->n_ops] == g->n_edges);
 cleanup:
     return st;
 }
@@ -518,9 +501,10 @@ static inline void scatter(char *to, const char *from, const int64_t *place, int
         memcpy(to + (size_t)place[e] * size, from + (size_t)e * size, size);
 }
 
-/* Element e of the array goes to place[e] of a new one. */
+/* Element e of the array moves to place[e] of a new one. */
 static sked_status reorder(sked_graph *g, void **array, size_t size, const int64_t *place, sked_error *err)
 {
+    assert(size == 8 || size == 4 || size == 1);
     char *sorted = sked_i_arena_alloc(&g->arena, g->n_edges, size);
     if (sorted == NULL)
         return sked_i_no_memory(err);
@@ -574,6 +558,7 @@ static sked_status settle_lags(sked_graph *g, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_OWN(&g->arena, g->edge_lag_given, g->n_edges);
+    assert(g->n_carried == 0);
     for (int64_t e = 0; e < g->n_edges; e++) {
         g->edge_lag_given[e] = isnan(g->edge_lag[e]) ? 0 : 1;
         if (!g->edge_lag_given[e])
@@ -602,48 +587,47 @@ static sked_status build_preds(sked_graph *g, sked_error *err)
     }
     memmove(g->pred_ptr + 1, g->pred_ptr, (size_t)n * sizeof *g->pred_ptr);
     g->pred_ptr[0] = 0;
+    assert(g->pred_ptr[n] == g->n_edges);
 cleanup:
     return st;
 }
 
 /*
- * Every op left in a cycle has an unordered predecessor, so walking back along those must repeat. The
- * loop found is named in the direction of its edges, at most a dozen names.
+ * Every op left in a cycle has an unordered predecessor, so walking back along those must repeat. The loop
+ * found is named in the direction of its edges, at most a dozen names. next: [n_ops] of each op walked over.
  */
-static sked_status cycle_error(const sked_graph *g, const int32_t *indegree, int32_t *seen, sked_error *err)
+static sked_status cycle_error(const sked_graph *g, const int32_t *indegree, int32_t *next, sked_error *err)
 {
-    int32_t op = 0, step = 0;
+    enum { most_names = 12 };
+    int32_t op = 0, length = 1;
     while (indegree[op] <= 0)
         op++;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        seen[i] = -1;
-    while (seen[op] < 0) {
-        seen[op] = step++;
-        for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
-            if (g->edge_distance[g->pred_edge[k]] == 0 && indegree[g->pred_op[k]] > 0) {
-                op = g->pred_op[k];
-                break;
-            }
+    memset(next, 0xff, (size_t)g->n_ops * sizeof *next);
+    const int32_t start = op;
+    for (bool again = false; !again;) {
+        int64_t k = g->pred_ptr[op];
+        while (g->edge_distance[g->pred_edge[k]] > 0 || indegree[g->pred_op[k]] <= 0)
+            k++;
+        assert(k < g->pred_ptr[op + 1]);
+        again = next[g->pred_op[k]] >= 0 || g->pred_op[k] == start;
+        next[g->pred_op[k]] = op;
+        op = g->pred_op[k];
     }
-    const int32_t first = seen[op], length = step - first;
+    for (int32_t i = next[op]; i != op; i = next[i])
+        length++;
     sked_i_buffer text = {0};
     char label[80];
-    /* ops of the loop by step: walk back again from `op`, writing names last to first */
-    int32_t *loop = sked_i_alloc(length, sizeof *loop);
-    if (loop == NULL)
-        return sked_i_no_memory(err);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        if (seen[i] >= first)
-            loop[length - 1 - (seen[i] - first)] = i;
-    for (int32_t i = 0; i <= length; i++) {
-        if (i == 12 && length > 12) {
-            sked_i_buffer_format(&text, "... (%d more) -> ", (int)(length - 12));
+    const int32_t first = next[op];
+    op = first;
+    for (int32_t i = 0; i <= length; i++, op = next[op]) {
+        if (i == most_names && length > most_names) {
+            sked_i_buffer_format(&text, "... (%d more) -> ", (int)(length - most_names));
             i = length;
+            op = first;
         }
-        sked_i_op_label(g, loop[i % length], label, sizeof label);
+        sked_i_op_label(g, op, label, sizeof label);
         sked_i_buffer_format(&text, i < length ? "%s -> " : "%s", label);
     }
-    free(loop);
     const sked_status st =
         text.failed ? sked_i_no_memory(err)
                     : sked_i_fail(err, SKED_ERR_FORMAT, "the graph has a cycle of distance 0: %s", text.data);
@@ -695,6 +679,7 @@ static sked_status list_users(sked_graph *g, sked_error *err)
             g->user_op[at] = i;
             g->user_amount[at] = g->demand_amount[k];
         }
+    assert(g->user_ptr[0] == 0 && g->user_ptr[g->n_resources] == count);
 cleanup:
     return st;
 }

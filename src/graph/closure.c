@@ -1,21 +1,22 @@
 /* Transitive closure as bit rows, and the relations between ops that follow from it. */
-#include "base/memory.h"
-#include "graph/sweep.h"
+#include "graph/relations.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Blocks are computed in a compact buffer, then copied out: strided rows would miss a page each. */
 static void fill_blocks(const sked_i_relation_dag *d, sked_i_closure *c, uint64_t *rows)
 {
-    const int columns = 64 * SWEEP_WORDS;
+    const int columns = 64 * SKED_I_SWEEP_WORDS;
     for (int64_t first = 0; first < c->n; first += columns) {
         const int64_t end = first + columns < c->n ? first + columns : c->n, word = first / 64;
-        const int64_t words = c->words - word < SWEEP_WORDS ? c->words - word : SWEEP_WORDS;
+        const int64_t words = c->words - word < SKED_I_SWEEP_WORDS ? c->words - word : SKED_I_SWEEP_WORDS;
         const sked_i_relation_sweep s = {
             .dag = d, .redundant = c->redundant, .column = (int32_t)first, .end = (int32_t)end};
         sked_i_sweep_bits(&s, rows);
         for (int64_t p = 0; p < end; p++)
-            memcpy(c->bits + p * c->words + word, rows + p * SWEEP_WORDS, (size_t)words * sizeof *rows);
+            memcpy(c->bits + p * c->words + word, rows + p * SKED_I_SWEEP_WORDS,
+                   (size_t)words * sizeof *rows);
     }
 }
 
@@ -39,7 +40,7 @@ sked_status sked_i_closure_create(const sked_graph *g, int64_t max_bytes, sked_i
     SKED_OWN0(&c->arena, c->redundant, g->n_edges);
     SKED_OWN(&c->arena, c->position, n);
     SKED_OWN(&c->arena, c->order, n);
-    SKED_NEW(rows, n * SWEEP_WORDS);
+    SKED_NEW(rows, n * SKED_I_SWEEP_WORDS);
     SKED_TRY(sked_i_relation_dag_create(g, &d, err));
     fill_blocks(&d, c, rows);
     memcpy(c->position, d.position, (size_t)n * sizeof *c->position);
@@ -64,6 +65,7 @@ bool sked_i_relations_fill(const sked_graph *g, const sked_i_closure *c, const s
                            uint8_t *relation)
 {
     const int64_t n = c->n;
+    assert(c->n == g->n_ops);
     memset(relation, SKED_I_RELATION_INCOMPARABLE, (size_t)(n * n));
     for (int64_t i = 0; i < n; i++) {
         const uint64_t *row = sked_i_closure_row(c, (int32_t)i);

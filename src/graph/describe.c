@@ -1,5 +1,4 @@
 /* The figures of `sked info` that belong to the graph alone. */
-#include "base/memory.h"
 #include "base/sized.h"
 #include "graph/relations.h"
 

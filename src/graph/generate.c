@@ -1,14 +1,12 @@
 #include "graph/generate.h"
 
-#include "base/memory.h"
 #include "base/option.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "graph/distribution.h"
-#include "graph/families/family.h"
 #include "graph/graph.h"
-#include "graph/like.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +38,7 @@ void sked_generate_options_init_sized(sked_generate_options *opt, size_t size)
 
 void sked_i_draft_edge(sked_i_draft *p, int32_t from, int32_t to)
 {
+    assert(from >= 0 && to >= 0);
     if (p->failed || !SKED_OWN_GROW(&p->arena, p->from, p->from_cap, p->n_edges + 1) ||
         !SKED_OWN_GROW(&p->arena, p->to, p->to_cap, p->n_edges + 1)) {
         p->failed = true;
@@ -95,6 +94,7 @@ static sked_status sort_plan(sked_i_draft *p, int64_t **rows, sked_error *err)
     }
     memmove(ptr + 1, ptr, (size_t)p->n * sizeof *ptr);
     ptr[0] = 0;
+    assert(ptr[p->n] == p->n_edges);
     sked_i_arena_drop(&p->arena, p->from);
     sked_i_arena_drop(&p->arena, p->to);
     sked_i_arena_drop(&p->arena, p->distance);
@@ -173,14 +173,14 @@ static double draw(column *c)
 static sked_status parse_demand(const char *text, size_t size, uint64_t seed, int index, demand *out,
                                 sked_error *err)
 {
-    char quoted[80], word[200], what[100];
+    char word[200], what[100];
     const char *colon = memchr(text, ':', size);
     const char *second = colon ? memchr(colon + 1, ':', size - (size_t)(colon + 1 - text)) : NULL;
     const size_t n = colon ? (size_t)(colon - text) : 0;
     if (second == NULL || n == 0 || n >= sizeof out->name || size >= sizeof word)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "demand: '%s' is not of the form RESOURCE:capacity:distribution",
-                           sked_i_quote(text, size, quoted, sizeof quoted));
+                           sked_i_quoted_bytes(text, size).text);
     memcpy(out->name, text, n);
     out->name[n] = 0;
     const size_t digits = (size_t)(second - colon - 1);
@@ -329,6 +329,76 @@ static const sked_i_family *find_family(const char *name, sked_error *err)
     return NULL;
 }
 
+/* ------------------------------------------------------------------ graphs like those of a publication */
+
+/* A parameter; scaled: its value is for 50 ops and falls with their number, so that degrees stay. */
+typedef struct parameter {
+    const char *option; /* NULL: none */
+    double value;
+    bool scaled;
+} parameter;
+
+typedef struct like {
+    const char *name, *family;
+    parameter value[2];
+    double parallelism; /* graphs with less work per critical path are drawn again */
+} like;
+
+/*
+ * paper: table 2 of "Robust Scheduling with GFlowNets" (ICLR 2023), which prints no parameters but says that
+ * its graphs allow a speedup of 3 at least, and what list scheduling reaches. layered is published; the
+ * others have the density, about 8 neighbours of an op, at which list comes nearest (docs/generators.md).
+ */
+static const like lines[] = {
+    {"paper", "erdos-renyi", {{"p", 0.163, true}}, 3},
+    {"paper", "layered", {{0}}, 3},
+    {"paper", "stochastic-block", {{"p-in", 0.3, true}, {"p-out", 0.12, true}}, 3},
+    {"paper", "watts-strogatz", {{"k", 8, false}}, 3},
+    {"paper", "barabasi-albert", {{"m", 4, false}}, 3},
+};
+enum { N_LINES = sizeof lines / sizeof *lines };
+
+/* The line of a set for the family. */
+static sked_status find_like(const char *name, const char *family, const like **out, sked_error *err)
+{
+    const char *names[N_LINES];
+    char quoted[80], hint[120];
+    bool known = false;
+    for (int i = 0; i < N_LINES; i++) {
+        names[i] = lines[i].name;
+        if (strcmp(lines[i].name, name) != 0)
+            continue;
+        known = true;
+        if (strcmp(lines[i].family, family) == 0) {
+            *out = &lines[i];
+            return SKED_OK;
+        }
+    }
+    sked_i_quote(name, strlen(name), quoted, sizeof quoted);
+    if (known)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: the set '%s' has no graphs of this family", family,
+                           quoted);
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no set of parameters is called '%s'%s", quoted,
+                       sked_i_suggest(quoted, names, N_LINES, hint, sizeof hint));
+}
+
+/* Sets the values that were not given, and marks them as given. */
+static void apply_like(const like *l, const sked_option *options, int n_options, int32_t nodes, double *value,
+                       bool *given)
+{
+    for (int k = 0; k < 2 && l->value[k].option != NULL; k++)
+        for (int i = 0; i < n_options; i++) {
+            const parameter *p = &l->value[k];
+            if (given[i] || strcmp(options[i].name, p->option) != 0)
+                continue;
+            const double scale = p->scaled && nodes > 0 ? 50.0 / nodes : 1;
+            value[i] = fmin(options[i].max, p->value * scale);
+            given[i] = true;
+        }
+}
+
+/* ------------------------------------------------------------------ one or several graphs */
+
 /* The options that settings name; called after they have been parsed, so every name is known. */
 static void find_given(const sked_family_info *f, const sked_generate_options *o, bool *given)
 {
@@ -349,7 +419,7 @@ static sked_status generate_once(const sked_i_family *f, const sked_generate_opt
     sked_status st = SKED_OK;
     char text[80];
     columns c = {0};
-    sked_i_draft plan = {.nodes = opt->nodes, .value = value, .given = given};
+    sked_i_draft plan = {.nodes = opt->nodes, .n = opt->nodes, .value = value, .given = given};
     SKED_TRY(open_columns(f, opt, &c, err));
     sked_i_rng_seed(&plan.rng, opt->seed, STREAM_EDGES);
     if (opt->nodes > 0)
@@ -415,7 +485,7 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
     sked_status st = SKED_OK;
     double value[MOST_OPTIONS];
     bool given[MOST_OPTIONS];
-    const sked_i_like *like = NULL;
+    const like *set = NULL;
     const sked_i_family *f = find_family(family, err);
     if (f == NULL)
         return SKED_ERR_ARGUMENT;
@@ -427,9 +497,9 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
     find_given(&f->info, opt, given);
     if (opt->like == NULL)
         return generate_once(f, opt, value, given, opt->seed, out, err);
-    SKED_TRY(sked_i_like_find(opt->like, family, &like, err));
-    sked_i_like_apply(like, f->info.options, f->info.n_options, opt->nodes, value, given);
-    SKED_TRY(generate_parallel(f, opt, value, given, sked_i_like_parallelism(like), out, err));
+    SKED_TRY(find_like(opt->like, family, &set, err));
+    apply_like(set, f->info.options, f->info.n_options, opt->nodes, value, given);
+    SKED_TRY(generate_parallel(f, opt, value, given, set->parallelism, out, err));
 cleanup:
     return st;
 }

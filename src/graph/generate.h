@@ -34,7 +34,7 @@ typedef struct sked_i_draft {
     sked_i_rng rng;
 
     /* filled by the family */
-    int32_t n;                      /* ops */
+    int32_t n;                      /* ops; `nodes` at first */
     const sked_i_draft_kind *kinds; /* NULL: untyped ops */
     uint8_t *kind;                  /* [n] or NULL: all of kinds[0] */
     sked_i_draft_pool pool[4];
@@ -59,4 +59,9 @@ typedef struct sked_i_family {
     const char *bytes, *memory; /* default distributions */
     SKED_MUST_CHECK sked_status (*lay_out)(sked_i_draft *p, sked_error *err);
 } sked_i_family;
+#define SKED_FAMILY(name) extern const sked_i_family sked_i_family_##name;
+#include "graph/families/table.h"
+#undef SKED_FAMILY
+
+#define COUNT_OF(a) ((int)(sizeof(a) / sizeof *(a)))
 #endif

@@ -1,6 +1,5 @@
 #include "graph/graph.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -90,8 +89,8 @@ const char *sked_graph_duration_name(const sked_graph *g, int32_t i)
 
 double sked_graph_duration_on(const sked_graph *g, int32_t op, const char *device)
 {
-    const int32_t name = g->on_ptr ? sked_i_names_find(&g->on_names, device, strlen(device)) : -1;
-    for (int64_t k = name < 0 ? 0 : g->on_ptr[op]; k < (name < 0 ? 0 : g->on_ptr[op + 1]); k++)
+    const int32_t name = sked_i_names_find(&g->on_names, device, strlen(device));
+    for (int64_t k = name < 0 ? 0 : g->on_ptr[op]; name >= 0 && k < g->on_ptr[op + 1]; k++)
         if (g->on_name[k] == name)
             return g->on_duration[k];
     return NAN;
@@ -136,19 +135,18 @@ void sked_graph_topological(const sked_graph *g, int32_t *order)
     memcpy(order, g->topo, (size_t)g->n_ops * sizeof *order);
 }
 
+/* buf: room for an index. */
+static const char *name_of(const sked_graph *g, int32_t op, char buf[24])
+{
+    return g->op_names.count > 0 ? sked_i_names_at(&g->op_names, op) : sked_graph_op_name(g, op, buf, 24);
+}
+
 static bool same_names(const sked_graph *a, const sked_graph *b)
 {
     char x[24], y[24];
-    if (a->op_names.count == 0 && b->op_names.count == 0)
-        return true;
-    for (int32_t i = 0; i < a->n_ops; i++) {
-        const char *s =
-            a->op_names.count ? sked_i_names_at(&a->op_names, i) : sked_graph_op_name(a, i, x, sizeof x);
-        const char *t =
-            b->op_names.count ? sked_i_names_at(&b->op_names, i) : sked_graph_op_name(b, i, y, sizeof y);
-        if (strcmp(s, t) != 0)
+    for (int32_t i = 0; i < a->n_ops && (a->op_names.count > 0 || b->op_names.count > 0); i++)
+        if (strcmp(name_of(a, i, x), name_of(b, i, y)) != 0)
             return false;
-    }
     return true;
 }
 
@@ -195,11 +193,8 @@ static bool same_column(const sked_graph *a, const sked_graph *b, const sked_i_a
 
 static bool same_numbers(const sked_graph *a, const sked_graph *b)
 {
-    for (int k = 0; k < sked_i_op_attributes; k++)
-        if (!same_column(a, b, &sked_i_op_table[k]))
-            return false;
-    for (int k = 0; k < sked_i_edge_attributes; k++)
-        if (!same_column(a, b, &sked_i_edge_table[k]))
+    for (int i = 0; i < sked_attribute_count(); i++)
+        if (!same_column(a, b, (const sked_i_attribute *)(const void *)sked_attribute_at(i)))
             return false;
     return true;
 }
@@ -224,8 +219,7 @@ sked_status sked_i_graph_copy_values(const sked_graph *g, int32_t op, sked_build
                                      sked_error *err)
 {
     double value[sked_i_op_attributes];
-    for (int k = 0; k < sked_i_op_attributes; k++)
-        value[k] = sked_i_attribute_get(g, &sked_i_op_table[k], op);
+    (void)sked_i_op_said(g, op, value);
     return sked_i_builder_set_values(b, to, value, err);
 }
 
@@ -265,8 +259,7 @@ sked_status sked_i_graph_copy_edges(const sked_graph *g, sked_builder *b, sked_e
     sked_status st = SKED_OK;
     for (int64_t e = 0; e < g->n_edges && st == SKED_OK; e++) {
         double value[sked_i_edge_attributes];
-        for (int k = 0; k < sked_i_edge_attributes; k++)
-            value[k] = sked_i_attribute_get(g, &sked_i_edge_table[k], e);
+        (void)sked_i_edge_said(g, e, value);
         st = sked_i_builder_add_edge(b, g->edge_from[e], g->edge_to[e], value, err);
     }
     return st;

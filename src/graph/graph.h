@@ -11,6 +11,8 @@
 #include "base/hash.h"
 #include "graph/attributes.h"
 
+#include <assert.h>
+
 /* Open addressing table from names to indices; names live in a pool owned by someone else. */
 typedef struct sked_i_names {
     char *pool; /* 0-terminated strings */
@@ -71,11 +73,20 @@ int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size);
 void sked_i_names_free(sked_i_names *t);
 static inline const char *sked_i_names_at(const sked_i_names *t, int32_t i)
 {
+    assert(i >= 0 && i < t->count);
     return t->pool + t->offset[i];
 }
 
 /* Name of an op for messages: its name or index, quoted safely, in buf. */
 const char *sked_i_op_label(const sked_graph *g, int32_t op, char *buf, size_t size);
+
+/* A demand of an op that cannot be added yet. */
+typedef struct sked_i_demand {
+    int32_t resource;
+    double amount;
+} sked_i_demand;
+/* Sorts by resource, the order in which the builder takes demands fast. false: a resource comes twice. */
+bool sked_i_demands_sort(sked_i_demand *list, int64_t count);
 
 /* Room for this many ops and edges in all, so that adding them wastes and copies nothing. */
 SKED_MUST_CHECK sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops, int64_t edges,

@@ -1,7 +1,7 @@
 /* Name tables. Written here: the library links no general container library, and 10 M names must fit. */
-#include "base/memory.h"
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* The hash beside the index spares looking at names that differ: with 10 M of them each look is a cache miss.
@@ -19,6 +19,7 @@ static int32_t entry_index(uint64_t e)
 static int64_t locate(const sked_i_names *t, const char *name, size_t size, uint64_t h)
 {
     const int64_t mask = t->slots - 1;
+    assert(t->slots > 0 && (t->slots & mask) == 0 && t->count < t->slots);
     int64_t k = (int64_t)(h >> 32) & mask;
     for (; t->slot[k] != 0; k = (k + 1) & mask) {
         if (t->slot[k] >> 32 != h >> 32)
@@ -61,6 +62,7 @@ int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size)
 
 int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *fresh)
 {
+    assert(memchr(name, 0, size) == NULL);
     if (3 * ((int64_t)t->count + 1) > 2 * t->slots && !rehash(t))
         return -1;
     const uint64_t h = sked_i_hash_bytes(t->key, name, size);

@@ -5,10 +5,9 @@
  * successor already reached through an earlier one is redundant and adds nothing, so the work is that of the
  * reduced graph. Blocks run in ascending order; an edge into an earlier block is already decided.
  */
-#include "base/arena.h"
-#include "base/memory.h"
-#include "graph/sweep.h"
+#include "graph/relations.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* The ops' own order where that is topological (edges of most graphs are short in it), else the graph's. */
@@ -50,6 +49,7 @@ sked_status sked_i_relation_dag_create(const sked_graph *g, sked_i_relation_dag 
     }
     memmove(d.ptr + 1, d.ptr, (size_t)n * sizeof *d.ptr);
     d.ptr[0] = 0;
+    assert(d.ptr[n] == g->n_edges - g->n_carried);
     *out = d;
     return SKED_OK;
 cleanup:
@@ -66,8 +66,9 @@ void sked_i_relation_dag_clear(sked_i_relation_dag *d)
 void sked_i_sweep_bits(const sked_i_relation_sweep *s, uint64_t *rows)
 {
     const sked_i_relation_dag *d = s->dag;
+    assert(s->begin < s->end && s->column < s->end && s->end - s->column <= 64 * SKED_I_SWEEP_WORDS);
     for (int32_t p = s->end - 1; p >= s->begin; p--) {
-        uint64_t *row = rows + (int64_t)(p - s->begin) * SWEEP_WORDS, sum[SWEEP_WORDS] = {0};
+        uint64_t *row = rows + (int64_t)(p - s->begin) * SKED_I_SWEEP_WORDS, sum[SKED_I_SWEEP_WORDS] = {0};
         for (int64_t k = d->ptr[p]; k < d->ptr[p + 1] && d->to[k] < s->end; k++) {
             const int32_t q = d->to[k], column = q - s->column;
             if (s->redundant[d->edge[k]])
@@ -79,8 +80,8 @@ void sked_i_sweep_bits(const sked_i_relation_sweep *s, uint64_t *rows)
                 }
                 sum[column >> 6] |= (uint64_t)1 << (column & 63);
             }
-            const uint64_t *other = rows + (int64_t)(q - s->begin) * SWEEP_WORDS;
-            for (int w = 0; w < SWEEP_WORDS; w++)
+            const uint64_t *other = rows + (int64_t)(q - s->begin) * SKED_I_SWEEP_WORDS;
+            for (int w = 0; w < SKED_I_SWEEP_WORDS; w++)
                 sum[w] |= other[w];
         }
         memcpy(row, sum, sizeof sum);
@@ -93,6 +94,7 @@ static double decide_lags(const sked_i_relation_sweep *s, const double *lag, int
 {
     const int64_t *edge = s->dag->edge;
     int64_t best = -1;
+    assert(k < last);
     for (int64_t i = k; i < last; i++)
         if (lag[edge[i]] > longest && (best < 0 || lag[edge[i]] > lag[edge[best]]))
             best = i;
@@ -106,8 +108,8 @@ static void sweep_lags(const sked_i_relation_sweep *s, const double *lag, double
 {
     const sked_i_relation_dag *d = s->dag;
     for (int32_t p = s->end - 1; p >= s->begin; p--) {
-        double *row = rows + (int64_t)(p - s->begin) * SWEEP_WORDS;
-        for (int w = 0; w < SWEEP_WORDS; w++)
+        double *row = rows + (int64_t)(p - s->begin) * SKED_I_SWEEP_WORDS;
+        for (int w = 0; w < SKED_I_SWEEP_WORDS; w++)
             row[w] = -INFINITY;
         for (int64_t k = d->ptr[p], next; k < d->ptr[p + 1] && d->to[k] < s->end; k = next) {
             const int32_t q = d->to[k], column = q - s->column;
@@ -115,9 +117,9 @@ static void sweep_lags(const sked_i_relation_sweep *s, const double *lag, double
                 ;
             if (column >= 0)
                 row[column] = decide_lags(s, lag, k, next, row[column]);
-            const double *other = rows + (int64_t)(q - s->begin) * SWEEP_WORDS;
+            const double *other = rows + (int64_t)(q - s->begin) * SKED_I_SWEEP_WORDS;
             for (int64_t i = k; i < next; i++)
-                for (int w = 0; w < SWEEP_WORDS && !s->redundant[d->edge[i]]; w++)
+                for (int w = 0; w < SKED_I_SWEEP_WORDS && !s->redundant[d->edge[i]]; w++)
                     if (lag[d->edge[i]] + other[w] > row[w])
                         row[w] = lag[d->edge[i]] + other[w];
         }
@@ -205,7 +207,7 @@ static sked_status run_blocks(const sked_graph *g, sked_i_reduction kind, const 
         uint64_t bits;
         double lag;
     } *rows = NULL;
-    SKED_NEW(rows, plan->rows * SWEEP_WORDS);
+    SKED_NEW(rows, plan->rows * SKED_I_SWEEP_WORDS);
     SKED_TRY(sked_i_relation_dag_create(g, &d, err));
     for (int32_t b = 0; (int64_t)b * plan->columns < n; b++) {
         if (plan->first[b] == n)
@@ -216,6 +218,7 @@ static sked_status run_blocks(const sked_graph *g, sked_i_reduction kind, const 
                                          .begin = plan->first[b],
                                          .column = column,
                                          .end = n - column < plan->columns ? n : column + plan->columns};
+        assert(s.end - s.begin <= plan->rows);
         if (kind == SKED_I_REDUCE_PATHS)
             sked_i_sweep_bits(&s, &rows->bits);
         else
@@ -232,7 +235,7 @@ sked_status sked_i_graph_reduce(const sked_graph *g, sked_i_reduction kind, doub
 {
     sked_status st = SKED_OK;
     const double limit = max_work > 0 ? max_work : SKED_I_REDUCTION_LIMIT;
-    block_plan plan = {.columns = kind == SKED_I_REDUCE_PATHS ? 64 * SWEEP_WORDS : SWEEP_WORDS};
+    block_plan plan = {.columns = kind == SKED_I_REDUCE_PATHS ? 64 * SKED_I_SWEEP_WORDS : SKED_I_SWEEP_WORDS};
     int64_t found = 0;
     SKED_TRY(make_plan(g, &plan, err));
     if (plan.work > limit) {

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "graph/graph.h"
 
+#include <assert.h>
+
 /* A closure holds n * n bits: 1 GiB is reached at 92,681 ops. */
 #define SKED_I_CLOSURE_LIMIT ((int64_t)1 << 30)
 /* Row operations (one edge in one block, 64 bytes) of a reduction: 2e10 is a matter of minutes. */
@@ -29,6 +31,18 @@ typedef struct sked_i_relation_dag {
 SKED_MUST_CHECK sked_status sked_i_relation_dag_create(const sked_graph *g, sked_i_relation_dag *out,
                                                        sked_error *err);
 void sked_i_relation_dag_clear(sked_i_relation_dag *d);
+
+/* The inner step that reduction and closure share: one block of columns. */
+enum { SKED_I_SWEEP_WORDS = 8 }; /* 64 bytes: a row of a block is one cache line */
+
+typedef struct sked_i_relation_sweep {
+    const sked_i_relation_dag *dag;
+    uint8_t *redundant;         /* [edges of the graph]; decided for all earlier blocks */
+    int32_t begin, column, end; /* rows begin..end-1, columns column..end-1 */
+} sked_i_relation_sweep;
+
+/* Fills rows[(p - begin) * SKED_I_SWEEP_WORDS ...] and decides the edges into the block's columns. */
+void sked_i_sweep_bits(const sked_i_relation_sweep *s, uint64_t *rows);
 
 /* Who reaches whom. Bit k of an op's row is set when a path leads from it to op order[k]. */
 typedef struct sked_i_closure {
@@ -50,6 +64,7 @@ SKED_MUST_CHECK sked_status sked_i_closure_create(const sked_graph *g, int64_t m
 void sked_i_closure_destroy(sked_i_closure *c);
 static inline const uint64_t *sked_i_closure_row(const sked_i_closure *c, int32_t op)
 {
+    assert(op >= 0 && op < c->n);
     return c->bits + c->position[op] * c->words;
 }
 /* Does a path lead from op i to op j? Never from an op to itself. */

@@ -2,10 +2,9 @@
  * Width of a graph by Dilworth's theorem: n minus a largest matching between ops and the ops they reach.
  * Hopcroft and Karp's phases, with layers as bit sets so that a whole word of edges is looked at in one step.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "graph/relations.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct matching {
@@ -28,6 +27,7 @@ static const uint64_t *reach(const matching *m, int32_t start)
 
 static void pair_up(matching *m, int32_t start, int32_t end)
 {
+    assert(start != end);
     m->left[start] = end;
     m->right[end] = start;
     m->single[end >> 6] &= ~((uint64_t)1 << (end & 63));
@@ -92,6 +92,7 @@ static sked_status build_layers(matching *m, bool *found, sked_error *err)
 /* The next untried end of layer `depth` that path[depth] reaches, -1: none. It counts as tried. */
 static int32_t next_end(matching *m, int32_t depth)
 {
+    assert(depth < m->layers);
     const uint64_t *row = reach(m, m->path[depth]);
     uint64_t *layer = m->layer + depth * m->c->words;
     for (int32_t w = m->cursor[depth]; w < m->c->words; w++) {
@@ -165,6 +166,7 @@ sked_status sked_i_graph_width(const sked_i_closure *c, int32_t *width, sked_err
             if (m.left[i] < 0)
                 pairs += augment(&m, i);
     }
+    assert(pairs >= 0 && (pairs < c->n || c->n == 0)); /* the last op reaches none */
     *width = c->n - pairs;
 cleanup:
     sked_i_arena_free(&m.arena);

@@ -3,8 +3,9 @@
  * divider. Their shapes are those of large logic benchmarks: a multiplier is wide and as deep as its operands
  * are long, a divider is as deep as their square.
  */
-#include "base/memory.h"
-#include "graph/families/family.h"
+#include "graph/generate.h"
+
+#include <assert.h>
 
 enum { CIRCUIT_KIND };
 enum { MULTIPLIER, DIVIDER };
@@ -23,6 +24,7 @@ static int32_t add_gate(sked_i_draft *p, int32_t a, int32_t b)
     if (a == zero && b == zero)
         return zero;
     const int32_t op = p->n++;
+    assert(op < p->nodes);
     p->kind[op] = AND;
     if (a != zero)
         sked_i_draft_edge(p, a, op);
@@ -107,12 +109,13 @@ static sked_status lay_out_circuit(sked_i_draft *p, sked_error *err)
     sked_status st = SKED_OK;
     const int kind = (int)p->value[CIRCUIT_KIND];
     int64_t bits = 0;
-    int32_t *bit = NULL;
+    int32_t *bit;
     while (most_ops(kind, bits + 1) <= p->nodes)
         bits++;
+    p->n = 0;
     p->kinds = circuit_kinds;
     SKED_OWN0(&p->arena, p->kind, p->nodes);
-    SKED_NEW(bit, bits > 0 ? 4 * bits : p->nodes);
+    SKED_OWN(&p->arena, bit, bits > 0 ? 4 * bits : p->nodes);
     SKED_TRY(sked_i_draft_reserve(p, 2.0 * (double)most_ops(kind, bits), "circuit: nodes", err));
     if (bits == 0) /* too few ops for one bit */
         add_inputs(p, bit, p->nodes);
@@ -121,7 +124,6 @@ static sked_status lay_out_circuit(sked_i_draft *p, sked_error *err)
     else
         lay_out_divider(p, bit, bits);
 cleanup:
-    free(bit);
     return st;
 }
 

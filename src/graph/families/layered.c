@@ -1,7 +1,7 @@
 /* Layered graphs as in Gagrani et al., "Neural Topological Ordering for Computation Graphs", 2022. */
-#include "base/memory.h"
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { WIDTH, DENSITY, SKIPS };
@@ -32,7 +32,7 @@ static sked_status cut_layers(sked_i_draft *p, layers *l, sked_error *err)
                   hi = (int64_t)fmax((double)lo, floor(1.75 * l->mean));
     int64_t placed = 0;
     for (l->count = 0;; l->count++) {
-        if (!SKED_GROW(l->first, l->cap, (int64_t)l->count + 1))
+        if (!SKED_OWN_GROW(&p->arena, l->first, l->cap, (int64_t)l->count + 1))
             return sked_i_no_memory(err);
         l->first[l->count] = (int32_t)placed;
         if (placed == p->nodes)
@@ -63,6 +63,7 @@ static void join_layers(sked_i_draft *p, const layers *l, int32_t upper, double 
     for (int64_t i = 0; i < large; i++) {
         const bool more = sked_i_rng_below(&p->rng, (uint64_t)(large - i)) < (uint64_t)extra;
         const int64_t window = count / large + more;
+        assert(window >= 1 && window <= small);
         int64_t start = (2 * i + 1) * small + large - window * large;
         start = start < 0 ? 0 : start / (2 * large);
         start = start < small - window ? start : small - window;
@@ -94,7 +95,6 @@ static sked_status lay_out(sked_i_draft *p, sked_error *err)
     SKED_TRY(cut_layers(p, &l, err));
     if (p->nodes > SKED_I_DENSE_OPS && !p->given[DENSITY])
         density = fmin(density, 4 / l.mean);
-    p->n = p->nodes;
     for (int32_t i = 0; i + 1 < l.count; i++)
         edges += (double)edges_between(density, l.first[i + 1] - l.first[i], l.first[i + 2] - l.first[i + 1]);
     const double skips = l.count < 3 ? 0 : ceil(edges * share - 1e-9);
@@ -104,7 +104,6 @@ static sked_status lay_out(sked_i_draft *p, sked_error *err)
     for (int64_t k = 0; k < (int64_t)skips; k++)
         add_skip(p, &l);
 cleanup:
-    free(l.first);
     return st;
 }
 

@@ -3,8 +3,7 @@
  * values used within the iteration and, along back edges of distance 1 and more, in later ones. Every cycle
  * has a positive distance and every op fits its pool, so a large enough initiation interval is feasible.
  */
-#include "base/memory.h"
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 #include <math.h>
 
@@ -60,7 +59,6 @@ static void add_inputs(sked_i_draft *p, int32_t op)
 static sked_status lay_out(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
-    p->n = p->nodes;
     p->kinds = kinds;
     p->pool[0] = (sked_i_draft_pool){"MEM", p->value[PORTS]};
     p->pool[1] = (sked_i_draft_pool){"MUL", p->value[MULTIPLIERS]};

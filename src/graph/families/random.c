@@ -3,10 +3,8 @@
  * nature, becomes a DAG by orienting every edge along a random order of the ops; ops are numbered by that
  * order.
  */
-#include "base/memory.h"
-
 #include "base/explog.h"
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,7 +85,6 @@ static sked_status lay_out_er(sked_i_draft *p, sked_error *err)
     double chance = p->value[ER_P];
     if (!p->given[ER_P])
         chance *= thinned(p, chance * pairs);
-    p->n = p->nodes;
     SKED_TRY(sked_i_draft_reserve(p, with_slack(chance * pairs), "erdos-renyi: p", err));
     const block all = {0, p->n}; /* all orders are alike here, so the numbering itself is one */
     draw_pairs(p, chance, all, all);
@@ -128,7 +125,6 @@ static sked_status lay_out_sbm(sked_i_draft *p, sked_error *err)
     const double thin = thinned(p, fmax(0, in * inside) + out * across + 1);
     in *= p->given[SBM_IN] ? 1 : thin;
     out *= p->given[SBM_OUT] ? 1 : thin;
-    p->n = p->nodes;
     SKED_TRY(sked_i_draft_reserve(p, with_slack(fmax(0, in * inside) + out * across),
                                   "stochastic-block: p-in and p-out", err));
     for (int i = 0; i < blocks; i++)
@@ -209,7 +205,6 @@ static sked_status lay_out_ws(sked_i_draft *p, sked_error *err)
     ring g = {.n = n, .reach = half < (n - 1) / 2 ? half : (n - 1) / 2, .mask = 63};
     if (p->value[WS_K] != 2 * half)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "watts-strogatz: k must be even, not %g", p->value[WS_K]);
-    p->n = p->nodes;
     const int64_t edges = n * g.reach;
     SKED_TRY(sked_i_draft_reserve(p, (double)edges, "watts-strogatz: k", err));
     while ((double)g.mask < 2 * with_slack(beta * (double)edges))
@@ -266,7 +261,6 @@ static sked_status lay_out_ba(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t asked = (int32_t)p->value[BA_M], m = asked < p->nodes ? asked : p->nodes - 1;
-    p->n = p->nodes;
     SKED_TRY(sked_i_draft_reserve(p, (double)m * p->n, "barabasi-albert: m", err));
     for (int32_t i = 0; i < m; i++)
         sked_i_draft_edge(p, i, m);

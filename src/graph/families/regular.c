@@ -1,6 +1,5 @@
 /* Graphs of one regular shape: chains, fork-join phases, trees, the FFT. */
-#include "base/memory.h"
-#include "graph/families/family.h"
+#include "graph/generate.h"
 
 /* ------------------------------------------------------------------ chain */
 
@@ -12,7 +11,6 @@ static sked_status lay_out_chain(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = p->nodes, asked = (int64_t)p->value[0], chains = asked < n ? asked : n;
-    p->n = p->nodes;
     SKED_TRY(sked_i_draft_reserve(p, (double)n, "chain: nodes", err));
     for (int64_t c = 0; c < chains; c++)
         for (int64_t i = n * c / chains + 1; i < n * (c + 1) / chains; i++)
@@ -58,7 +56,6 @@ static sked_status lay_out_fork_join(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t length = (int64_t)p->value[FJ_LENGTH], phase = (int64_t)p->value[FJ_WIDTH] * length;
-    p->n = p->nodes;
     SKED_OWN0(&p->arena, p->kind, p->n);
     p->kinds = fork_join_kinds;
     SKED_TRY(sked_i_draft_reserve(p, 2.0 * p->n, "fork-join: nodes", err));
@@ -93,7 +90,6 @@ static sked_status lay_out_tree(sked_i_draft *p, sked_error *err)
     sked_status st = SKED_OK;
     const int64_t n = p->nodes, arity = (int64_t)p->value[TREE_ARITY];
     const bool in = p->value[TREE_DIRECTION] == 0;
-    p->n = p->nodes;
     SKED_OWN0(&p->arena, p->kind, p->n);
     p->kinds = tree_kinds;
     SKED_TRY(sked_i_draft_reserve(p, (double)n, "tree: nodes", err));

@@ -2,8 +2,9 @@
  * Tiled matrix factorisations. A task waits for the last writer of each tile it reads and of the tile it
  * changes. Durations are in b^3 / 3 operations for tiles of b x b, memory and bytes in tiles.
  */
-#include "base/memory.h"
-#include "graph/families/family.h"
+#include "graph/generate.h"
+
+#include <assert.h>
 
 typedef struct tiles {
     sked_i_draft *plan;
@@ -22,6 +23,7 @@ static void add_task(tiles *t, uint8_t kind, int64_t a, int64_t b, int64_t c)
 {
     const int64_t needed[] = {a, b, c};
     const int32_t op = t->next++;
+    assert(op < t->plan->n && c >= 0);
     t->plan->kind[op] = kind;
     for (int i = 0; i < 3; i++)
         if (needed[i] >= 0 && t->writer[needed[i]] >= 0)
@@ -40,7 +42,7 @@ static sked_status open_tiles(sked_i_draft *p, int64_t (*tasks)(int64_t), const 
     p->n = (int32_t)tasks(t->size);
     p->kinds = kinds;
     SKED_OWN0(&p->arena, p->kind, p->n);
-    SKED_NEW(t->writer, (int64_t)t->size * t->size);
+    SKED_OWN(&p->arena, t->writer, (int64_t)t->size * t->size);
     for (int64_t i = 0; i < (int64_t)t->size * t->size; i++)
         t->writer[i] = -1;
     SKED_TRY(sked_i_draft_reserve(p, 3.0 * p->n, "nodes", err));
@@ -75,7 +77,6 @@ static sked_status lay_out_cholesky(sked_i_draft *p, sked_error *err)
         }
     }
 cleanup:
-    free(t.writer);
     return st;
 }
 
@@ -112,7 +113,6 @@ static sked_status lay_out_lu(sked_i_draft *p, sked_error *err)
                 add_task(&t, LU_GEMM, tile(&t, i, k), tile(&t, k, j), tile(&t, i, j));
     }
 cleanup:
-    free(t.writer);
     return st;
 }
 
