@@ -73,7 +73,7 @@ static sked_status unknown(const char *owner, const sked_option *table, int coun
     for (; n < count && n < 64; n++)
         names[n] = table[n].name;
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s has no option '%s'%s", owner, word,
-                       sked_i_suggest(word, names, n, hint, sizeof hint));
+                       sked_suggest(word, names, n, hint, sizeof hint));
 }
 
 sked_status sked_i_options_parse(const char *owner, const sked_option *table, int count,

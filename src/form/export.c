@@ -41,7 +41,7 @@ static sked_status choose(const char *path, const char *format, const syntax **o
     if (format != NULL)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "no model format is called '%s'%s; there are lp, mps, minizinc", format,
-                           sked_i_suggest(format, names, n_syntaxes, hint, sizeof hint));
+                           sked_suggest(format, names, n_syntaxes, hint, sizeof hint));
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: the extension is none of .lp, .mps, .mzn", path);
 }
 

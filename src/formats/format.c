@@ -59,7 +59,7 @@ static sked_status unknown_format(const char *name, sked_error *err)
     for (int i = 0; i < n_formats; i++)
         names[i] = formats[i]->info.name;
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "no format is called '%s'%s; see `sked formats`", name,
-                       sked_i_suggest(name, names, n_formats, hint, sizeof hint));
+                       sked_suggest(name, names, n_formats, hint, sizeof hint));
 }
 
 /* Does path end in one of the format's extensions? */

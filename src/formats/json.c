@@ -307,7 +307,7 @@ static void unknown_key(sked_i_json *j, const sked_i_json_fields *f)
     char key[80], hint[120];
     sked_i_quote(j->key, j->key_size, key, sizeof key);
     sked_i_json_fail(j, "%s has no key \"%s\"%s; extra keys must begin with \"x-\"", f->owner, key,
-                     sked_i_suggest(key, f->names, f->count, hint, sizeof hint));
+                     sked_suggest(key, f->names, f->count, hint, sizeof hint));
 }
 
 int sked_i_json_field(sked_i_json *j, const sked_i_json_fields *f, uint32_t *seen)

@@ -192,7 +192,7 @@ static sked_status missing_type(const library *lib, int32_t op, sked_error *err)
     for (int32_t i = 0; names != NULL && i < count; i++)
         names[i] = sked_i_names_at(&lib->types, i);
     if (names != NULL)
-        sked_i_suggest(type, names, count, hint, sizeof hint);
+        sked_suggest(type, names, count, hint, sizeof hint);
     free(names);
     return sked_i_fail(err, SKED_ERR_FORMAT, "%s: no type '%s' (of op '%s') and no \"*\"%s", file,
                        sked_i_quoted_text(type).text, label, hint);

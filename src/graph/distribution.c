@@ -90,7 +90,7 @@ static sked_status unknown(const char *what, const char *text, sked_error *err)
         names[i] = kinds[i].info.name;
     sked_i_quote(text, strcspn(text, ":"), word, sizeof word);
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: no distribution is called '%s'%s", what, word,
-                       sked_i_suggest(word, names, N_KINDS, hint, sizeof hint));
+                       sked_suggest(word, names, N_KINDS, hint, sizeof hint));
 }
 
 /* Numbers separated by commas up to the end of the text. */

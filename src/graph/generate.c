@@ -325,7 +325,7 @@ static const sked_i_family *find_family(const char *name, sked_error *err)
     }
     sked_i_quote(name, strlen(name), quoted, sizeof quoted);
     sked_i_fail(err, SKED_ERR_ARGUMENT, "no family of graphs is called '%s'%s", quoted,
-                sked_i_suggest(quoted, names, COUNT_OF(families), hint, sizeof hint));
+                sked_suggest(quoted, names, COUNT_OF(families), hint, sizeof hint));
     return NULL;
 }
 
@@ -379,7 +379,7 @@ static sked_status find_like(const char *name, const char *family, const like **
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: the set '%s' has no graphs of this family", family,
                            quoted);
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "no set of parameters is called '%s'%s", quoted,
-                       sked_i_suggest(quoted, names, N_LINES, hint, sizeof hint));
+                       sked_suggest(quoted, names, N_LINES, hint, sizeof hint));
 }
 
 /* Sets the values that were not given, and marks them as given. */

@@ -59,7 +59,7 @@ sked_status sked_i_method_unknown(const char *name, sked_error *err)
     for (int i = 0; i < n_methods; i++)
         names[i] = methods[i]->info.name;
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "no method is called '%s'%s; see `sked methods`", name,
-                       sked_i_suggest(name, names, n_methods, hint, sizeof hint));
+                       sked_suggest(name, names, n_methods, hint, sizeof hint));
 }
 
 /* What the problem and the options ask of a method. */

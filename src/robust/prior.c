@@ -99,7 +99,7 @@ static void fail_unknown(reader *r)
     names[n++] = "noise";
     sked_i_json_fail(&r->j, "no parameter of this problem is called '%s'%s",
                      sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted),
-                     sked_i_suggest(r->text.data, names, n, hint, sizeof hint));
+                     sked_suggest(r->text.data, names, n, hint, sizeof hint));
 }
 
 /* The name into r->text. */

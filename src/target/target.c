@@ -40,7 +40,7 @@ sked_status sked_i_target_find(const char *name, const sked_i_target **out, sked
             return *out = targets[i], SKED_OK;
     }
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "no target is called '%s'%s; see `sked targets`", name,
-                       sked_i_suggest(name, names, n_targets, hint, sizeof hint));
+                       sked_suggest(name, names, n_targets, hint, sizeof hint));
 }
 
 void sked_i_target_take_graph(sked_target *t, sked_graph *graph)
