@@ -18,29 +18,17 @@ void sked_i_steps_free(sked_i_steps *x)
         free(owned[k]);
 }
 
-static double gcd(double a, double b)
-{
-    a = fabs(a);
-    b = fabs(b);
-    while (b > 0) {
-        const double rest = fmod(a, b);
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Longest step that all times are a multiple of. */
 static double find_unit(const sked_problem *p, const sked_i_steps *x)
 {
     double unit = 0;
     for (int32_t i = 0; i < x->n && unit != 1; i++) {
-        unit = gcd(unit, x->graph->duration[i]);
+        unit = sked_i_gcd(unit, x->graph->duration[i]);
         if (p->fix_start != NULL && !isnan(p->fix_start[i]))
-            unit = gcd(unit, p->fix_start[i]);
+            unit = sked_i_gcd(unit, p->fix_start[i]);
     }
     for (int64_t k = 0; k < x->dag.out.ptr[x->n] && unit != 1; k++)
-        unit = gcd(unit, x->dag.out.lag[k]);
+        unit = sked_i_gcd(unit, fabs(x->dag.out.lag[k]));
     return unit > 0 ? unit : 1;
 }
 

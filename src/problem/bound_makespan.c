@@ -5,7 +5,7 @@
  * schedule of this length, so the next one. Steps are counted, never timed, so that results do not depend on
  * the machine. Transfers only ever delay, so bounds without them stay valid with them.
  */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 #include "graph/relations.h"
 #include "problem/bounds.h"
@@ -25,46 +25,26 @@ typedef struct pool {
 } pool;
 
 typedef struct bounder {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
-    bool whole; /* every time is an integer */
     double *head, *tail;
     sked_i_closure *closure; /* NULL: too large, or ops may start before their ancestors have finished */
     int32_t n_hosts;         /* devices with ops fixed on them */
     int64_t *host_ptr;       /* [n_hosts + 1] into host_op; by device */
     int32_t *host_op;
     double spent; /* steps of energetic reasoning */
-    double best;
-    const char *why;
+    sked_i_best_bound best;
 } bounder;
 
-static void keep(bounder *b, double bound, const char *name)
-{
-    const double safe = sked_i_bound_settle(bound, b->whole);
-    if (safe > b->best) {
-        b->best = safe;
-        b->why = name;
-    }
-}
-
 /* ------------------------------------------------------------------ pools */
-
-static double gcd(double a, double b)
-{
-    while (b > 0) {
-        const double r = fmod(a, b);
-        a = b;
-        b = r;
-    }
-    return a;
-}
 
 /* What the ops can use of the capacity at most: a multiple of what all demands are multiples of. */
 static double usable(const pool *q, bool integral)
 {
     double unit = 0;
     for (int32_t k = 0; k < q->n && integral; k++)
-        unit = gcd(q->amount[k], unit);
+        unit = sked_i_gcd(q->amount[k], unit);
     return unit > 0 ? floor(q->capacity / unit) * unit : q->capacity;
 }
 
@@ -73,16 +53,16 @@ static sked_status find_hosts(bounder *b, sked_error *err)
 {
     const int32_t *device = b->p->devices > 0 ? b->p->fix_device : NULL;
     sked_status st = SKED_OK;
-    sked_i_keyed *order = NULL, *spare = NULL;
+    sked_i_keyed *order, *spare;
     int64_t n = 0;
     for (int32_t i = 0; device != NULL && i < b->g->n_ops; i++)
         n += device[i] >= 0;
     if (n == 0)
         return SKED_OK;
-    SKED_NEW(order, n);
-    SKED_NEW(spare, n);
-    SKED_NEW(b->host_ptr, n + 1);
-    SKED_NEW(b->host_op, n);
+    SKED_OWN(&b->arena, order, n);
+    SKED_OWN(&b->arena, spare, n);
+    SKED_OWN(&b->arena, b->host_ptr, n + 1);
+    SKED_OWN(&b->arena, b->host_op, n);
     n = 0;
     for (int32_t i = 0; i < b->g->n_ops; i++)
         if (device[i] >= 0)
@@ -95,8 +75,6 @@ static sked_status find_hosts(bounder *b, sked_error *err)
     }
     b->host_ptr[b->n_hosts] = n;
 cleanup:
-    free(order);
-    free(spare);
     return st;
 }
 
@@ -164,7 +142,7 @@ static void area_bound(bounder *b, const pool *q, sked_i_area_item *items)
             items[k] = side ? (sked_i_area_item){rest, b->head[i], area}
                             : (sked_i_area_item){b->head[i], rest, area};
         }
-        keep(b, sked_i_area_sweep(items, q->n, q->capacity), q->area_name);
+        sked_i_bound_keep(&b->best, sked_i_area_sweep(items, q->n, q->capacity), q->area_name);
     }
 }
 
@@ -173,7 +151,7 @@ static void area_bound(bounder *b, const pool *q, sked_i_area_item *items)
 /* Largest integer T of which the pool can be refuted, looked for by doubling steps, then by halving. */
 static void destroy(bounder *b, const pool *q, sked_i_energy *e, double length)
 {
-    double low = b->best - 1, step = 1, high = INFINITY; /* low is refuted */
+    double low = b->best.value - 1, step = 1, high = INFINITY; /* low is refuted */
     for (int k = 0; k < max_questions && high - low > 1; k++) {
         const double t = isinf(high) ? low + step : low + floor((high - low) / 2);
         if (sked_i_energy_overfull(e, q->capacity, t - length)) {
@@ -183,13 +161,13 @@ static void destroy(bounder *b, const pool *q, sked_i_energy *e, double length)
             high = t;
         }
     }
-    keep(b, low + 1, q->destructive_name);
+    sked_i_bound_keep(&b->best, low + 1, q->destructive_name);
 }
 
 static sked_status energy_bound(bounder *b, const pool *q, sked_i_energy_item *items, sked_error *err)
 {
     sked_i_energy e;
-    const double length = b->best; /* windows for a schedule of the best bound so far */
+    const double length = b->best.value; /* windows for a schedule of the best bound so far */
     for (int32_t k = 0; k < q->n; k++) {
         const int32_t i = q->op[k];
         const double late = fmax(length - b->tail[i], b->head[i]); /* rounding */
@@ -198,9 +176,9 @@ static sked_status energy_bound(bounder *b, const pool *q, sked_i_energy_item *i
     const sked_status st = sked_i_energy_init(&e, items, q->n, energy_budget, err);
     if (st != SKED_OK)
         return st;
-    b->spent += (b->whole ? 1 + max_questions : 1) * fmin(energy_budget, 12.0 * q->n * q->n);
-    keep(b, length + sked_i_energy_excess(&e, q->capacity), q->energy_name);
-    if (b->whole)
+    b->spent += (b->best.whole ? 1 + max_questions : 1) * fmin(energy_budget, 12.0 * q->n * q->n);
+    sked_i_bound_keep(&b->best, length + sked_i_energy_excess(&e, q->capacity), q->energy_name);
+    if (b->best.whole)
         destroy(b, q, &e, length);
     sked_i_energy_free(&e);
     return SKED_OK;
@@ -258,8 +236,8 @@ static void sharpen(bounder *b, const pool *q, int side, rank *order)
     qsort(order, (size_t)q->n, sizeof *order, by_value_descending);
     for (int32_t k = 0; k < g->n_ops; k++) {
         const int32_t i = g->topo[side ? g->n_ops - 1 - k : k];
-        const double least = passed_work(b, q, i, side, order) * (b->whole ? 1 : 1 - 1e-12);
-        const double reached = b->whole ? ceil(least - 1e-9 * fmax(1, least)) : least;
+        const double least = passed_work(b, q, i, side, order) * (b->best.whole ? 1 : 1 - 1e-12);
+        const double reached = b->best.whole ? ceil(least - 1e-9 * fmax(1, least)) : least;
         if (side) {
             b->tail[i] = fmax(b->tail[i], reached + g->duration[i]);
             for (int64_t j = g->pred_ptr[i]; j < g->pred_ptr[i + 1]; j++)
@@ -281,23 +259,15 @@ static void plain_paths(bounder *b)
     const sked_graph *g = b->g;
     sked_i_heads(g, b->head);
     sked_i_tails(g, b->tail);
-    keep(b, sked_i_critical_path(g, b->head), "critical path");
-    if (b->p->fix_start == NULL)
-        return;
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = g->topo[k];
-        if (!isnan(b->p->fix_start[i]))
-            b->head[i] = fmax(b->head[i], b->p->fix_start[i]);
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (g->edge_distance[e] == 0)
-                b->head[g->edge_to[e]] = fmax(b->head[g->edge_to[e]], b->head[i] + g->edge_lag[e]);
-    }
+    sked_i_bound_keep(&b->best, sked_i_critical_path(g, b->head), "critical path");
+    if (b->p->fix_start != NULL)
+        sked_i_earliest_starts(b->p, b->head);
 }
 
 static void keep_paths(bounder *b, const char *name)
 {
     for (int32_t i = 0; i < b->g->n_ops; i++)
-        keep(b, b->head[i] + b->tail[i], name);
+        sked_i_bound_keep(&b->best, b->head[i] + b->tail[i], name);
 }
 
 /* ------------------------------------------------------------------ all pools */
@@ -348,34 +318,26 @@ static sked_status ask_pools(bounder *b, workspace *w, sked_error *err)
 
 sked_status sked_i_bound_makespan(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
-    bounder b = {.p = p, .g = p->graph, .whole = sked_i_problem_integral(p), .why = "critical path"};
+    bounder b = {.p = p, .g = p->graph, .best = {sked_i_problem_integral(p), 0, "critical path"}};
     workspace w = {0};
     sked_status st = SKED_OK;
     const int64_t n = p->graph->n_ops;
-    SKED_NEW(b.head, n);
-    SKED_NEW(b.tail, n);
-    SKED_NEW(w.q.op, n);
-    SKED_NEW(w.q.amount, n);
-    SKED_NEW(w.area, n);
-    SKED_NEW(w.item, n);
-    SKED_NEW(w.order, n);
+    SKED_OWN(&b.arena, b.head, n);
+    SKED_OWN(&b.arena, b.tail, n);
+    SKED_OWN(&b.arena, w.q.op, n);
+    SKED_OWN(&b.arena, w.q.amount, n);
+    SKED_OWN(&b.arena, w.area, n);
+    SKED_OWN(&b.arena, w.item, n);
+    SKED_OWN(&b.arena, w.order, n);
     plain_paths(&b);
     keep_paths(&b, "fixed starts");
     SKED_TRY(find_hosts(&b, err));
     SKED_TRY(prepare_closure(&b, err));
     SKED_TRY(ask_pools(&b, &w, err));
-    *bound = b.best;
-    *why = b.why;
+    *bound = b.best.value;
+    *why = b.best.why;
 cleanup:
-    free(b.head);
-    free(b.tail);
     sked_i_closure_destroy(b.closure);
-    free(b.host_ptr);
-    free(b.host_op);
-    free(w.q.op);
-    free(w.q.amount);
-    free(w.area);
-    free(w.item);
-    free(w.order);
+    sked_i_arena_free(&b.arena);
     return st;
 }

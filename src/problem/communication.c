@@ -6,11 +6,10 @@
  */
 #include "problem/communication.h"
 
-#include "base/memory.h"
 #include "problem/network.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct span_flow {
     const sked_graph *g;
@@ -94,7 +93,7 @@ sked_status sked_i_least_communication(const sked_graph *g, double ii, const dou
     sked_status st = SKED_OK;
     span_flow f = {.g = g, .ii = ii, .early = early, .late = late, .net = {.effort = *effort}};
     f.net.slack = g->integral && ii == floor(ii) ? 0 : 1e-9;
-    SKED_NEW0(f.weight, g->n_ops);
+    SKED_OWN0(&f.net.arena, f.weight, g->n_ops);
     SKED_TRY(sked_i_network_open(&f.net, (int64_t)g->n_ops + 1, g->n_edges + 2 * (int64_t)g->n_ops, err));
     weigh(&f);
     plant(&f);
@@ -104,7 +103,6 @@ sked_status sked_i_least_communication(const sked_graph *g, double ii, const dou
         start[i] = f.net.x[i];
     effort->work = f.net.effort.work;
 cleanup:
-    free(f.weight);
     sked_i_network_close(&f.net);
     return st;
 }

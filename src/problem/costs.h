@@ -9,6 +9,7 @@
 #include "problem/problem.h"
 
 typedef struct sked_i_costs {
+    sked_i_arena arena;
     const sked_graph *graph;
     const sked_machine *machine; /* NULL: identical devices */
     int32_t devices;
@@ -64,6 +65,13 @@ static inline double sked_i_lag(const sked_i_costs *c, int64_t edge, int32_t dev
                ? c->graph->edge_lag[edge]
                : sked_i_time(c, c->graph->edge_from[edge], device);
 }
+/* Time that `bytes` take over a link of the machine's table; INFINITY: there is none. */
+static inline double sked_i_link_time(const sked_machine *m, int64_t pair, double bytes)
+{
+    if (isnan(m->link_latency[pair]))
+        return bytes > 0 ? INFINITY : 0;
+    return m->link_latency[pair] + bytes / m->link_bandwidth[pair];
+}
 /* Time that `bytes` take from one device to another; INFINITY: they cannot pass. */
 static inline double sked_i_transfer_time(const sked_i_costs *c, double bytes, int32_t from, int32_t to)
 {
@@ -71,11 +79,7 @@ static inline double sked_i_transfer_time(const sked_i_costs *c, double bytes, i
         return 0;
     if (c->machine == NULL)
         return c->latency + bytes / c->bandwidth;
-    const int64_t at = sked_i_machine_pair(c->machine, from, to);
-    const double latency = c->machine->link_latency[at];
-    if (isnan(latency))
-        return bytes > 0 ? INFINITY : 0;
-    return latency + bytes / c->machine->link_bandwidth[at];
+    return sked_i_link_time(c->machine, sked_i_machine_pair(c->machine, from, to), bytes);
 }
 /* Over the devices: shortest (INFINITY: none can run it), longest finite, mean of the finite times. */
 double sked_i_shortest_time(const sked_i_costs *c, int32_t op);

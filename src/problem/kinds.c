@@ -1,14 +1,11 @@
 #include "problem/kinds.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 
 void sked_i_kinds_free(sked_i_kinds *k)
 {
-    free(k->of);
-    free(k->size);
-    free(k->first);
-    free(k->device);
+    sked_i_arena_free(&k->arena);
     *k = (sked_i_kinds){0};
 }
 
@@ -51,10 +48,10 @@ sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool 
     sked_i_keyed *item = NULL, *spare = NULL;
     int32_t *name = NULL;
     *out = (sked_i_kinds){0};
-    SKED_NEW(out->of, c->devices);
-    SKED_NEW0(out->size, c->devices);
-    SKED_NEW(out->first, c->devices);
-    SKED_NEW(out->device, c->devices);
+    SKED_OWN(&out->arena, out->of, c->devices);
+    SKED_OWN0(&out->arena, out->size, c->devices);
+    SKED_OWN(&out->arena, out->first, c->devices);
+    SKED_OWN(&out->arena, out->device, c->devices);
     SKED_NEW(item, c->devices);
     SKED_NEW(spare, c->devices);
     SKED_NEW(name, c->devices);

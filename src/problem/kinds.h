@@ -7,6 +7,7 @@
 #include "problem/costs.h"
 
 typedef struct sked_i_kinds {
+    sked_i_arena arena;
     int32_t count;
     int32_t *of;     /* [devices] */
     int32_t *size;   /* [count] devices of each */

@@ -1,9 +1,9 @@
 /* How long values live at the least: as long as the longest path from an op to a reader of its value. */
 #include "problem/bounds.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 
-#include <stdlib.h>
+#include <assert.h>
 
 /* A value and by how much following its paths could lengthen its life, weighed by its size. */
 typedef struct promise {
@@ -12,6 +12,7 @@ typedef struct promise {
 } promise;
 
 typedef struct lives {
+    sked_i_arena arena;
     const sked_graph *g;
     double interval; /* 0: carried edges do not count */
     double *head;    /* [n] longest path to the op */
@@ -98,10 +99,10 @@ sked_status sked_i_least_lives(const sked_problem *p, const sked_i_bound_effort 
     const sked_graph *g = p->graph;
     lives x = {.g = g, .interval = p->ii > 0 ? p->ii : 0};
     double work = effort->work / 4;
-    SKED_NEW(x.head, g->n_ops);
-    SKED_NEW(x.dist, g->n_ops);
-    SKED_NEW(x.place, g->n_ops);
-    SKED_NEW(x.order, g->n_ops);
+    SKED_OWN(&x.arena, x.head, g->n_ops);
+    SKED_OWN(&x.arena, x.dist, g->n_ops);
+    SKED_OWN(&x.arena, x.place, g->n_ops);
+    SKED_OWN(&x.arena, x.order, g->n_ops);
     sked_i_heads(g, x.head);
     for (int32_t k = 0; k < g->n_ops; k++)
         x.place[g->topo[k]] = k;
@@ -114,9 +115,6 @@ sked_status sked_i_least_lives(const sked_problem *p, const sked_i_bound_effort 
          k++)
         life[x.order[k].op] = fmax(life[x.order[k].op], path_life(&x, x.order[k].op, &work));
 cleanup:
-    free(x.head);
-    free(x.dist);
-    free(x.place);
-    free(x.order);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -9,10 +9,9 @@
  */
 #include "problem/life_flow.h"
 
-#include "base/memory.h"
 #include "problem/network.h"
 
-#include <stdlib.h>
+#include <assert.h>
 
 /* Nodes: starts of ops, ends of lives, the common node. */
 typedef struct life_flow {
@@ -116,9 +115,9 @@ sked_status sked_i_life_flow_create(const sked_graph *g, sked_i_life_flow *out, 
 {
     sked_status st = SKED_OK;
     sked_i_life_flow f = {0};
-    SKED_NEW0(f.order, g->n_edges);
-    SKED_NEW0(f.read, g->n_edges);
-    SKED_NEW0(f.own, g->n_ops);
+    SKED_OWN0(&f.arena, f.order, g->n_edges);
+    SKED_OWN0(&f.arena, f.read, g->n_edges);
+    SKED_OWN0(&f.arena, f.own, g->n_ops);
     *out = f;
     return SKED_OK;
 cleanup:
@@ -128,9 +127,7 @@ cleanup:
 
 void sked_i_life_flow_free(sked_i_life_flow *f)
 {
-    free(f->order);
-    free(f->read);
-    free(f->own);
+    sked_i_arena_free(&f->arena);
 }
 
 sked_status sked_i_life_flow_most(const sked_graph *g, double ii, sked_i_bound_effort *effort,

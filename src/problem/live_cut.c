@@ -11,14 +11,16 @@
  */
 #include "problem/live_cut.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { no_arc = INT32_MIN };
 
 /* Node 2 * (moment * n + v): op v then; the next one: its value. */
 struct sked_i_live_cut {
+    sked_i_arena arena;
     const sked_graph *g;
     int32_t n, moments;
     bool from_begin;
@@ -80,18 +82,18 @@ sked_status sked_i_live_cut_create(const sked_graph *g, const sked_i_live_moment
     c->moments = m->count;
     c->from_begin = m->from_begin;
     c->holds = m->from_begin || g->keep != NULL;
-    SKED_NEW(c->order_shift, g->n_edges);
-    SKED_NEW(c->read_shift, g->n_edges);
-    SKED_NEW(c->farthest, g->n_ops);
-    SKED_NEW(c->value_flow, ops);
-    SKED_NEW(c->step_flow, ops);
-    SKED_NEW(c->read_flow, edges);
-    SKED_NEW(c->order_flow, edges);
-    SKED_NEW(c->entered, 2 * ops);
-    SKED_NEW(c->next, 2 * ops);
-    SKED_NEW(c->path, 2 * ops);
-    SKED_NEW(c->source, ops);
-    SKED_NEW(c->waits, m->count);
+    SKED_OWN(&c->arena, c->order_shift, g->n_edges);
+    SKED_OWN(&c->arena, c->read_shift, g->n_edges);
+    SKED_OWN(&c->arena, c->farthest, g->n_ops);
+    SKED_OWN(&c->arena, c->value_flow, ops);
+    SKED_OWN(&c->arena, c->step_flow, ops);
+    SKED_OWN(&c->arena, c->read_flow, edges);
+    SKED_OWN(&c->arena, c->order_flow, edges);
+    SKED_OWN(&c->arena, c->entered, 2 * ops);
+    SKED_OWN(&c->arena, c->next, 2 * ops);
+    SKED_OWN(&c->arena, c->path, 2 * ops);
+    SKED_OWN(&c->arena, c->source, ops);
+    SKED_OWN(&c->arena, c->waits, m->count);
     set_shifts(c, m);
     *out = c;
     return SKED_OK;
@@ -104,18 +106,7 @@ void sked_i_live_cut_destroy(sked_i_live_cut *c)
 {
     if (c == NULL)
         return;
-    free(c->order_shift);
-    free(c->read_shift);
-    free(c->farthest);
-    free(c->value_flow);
-    free(c->step_flow);
-    free(c->read_flow);
-    free(c->order_flow);
-    free(c->entered);
-    free(c->next);
-    free(c->path);
-    free(c->source);
-    free(c->waits);
+    sked_i_arena_free(&c->arena);
     free(c);
 }
 

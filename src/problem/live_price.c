@@ -21,10 +21,10 @@
  */
 #include "problem/live_price.h"
 
+#include "base/arena.h"
 #include "base/explog.h"
-#include "base/memory.h"
 
-#include <stdlib.h>
+#include <assert.h>
 #include <string.h>
 
 /* The start of an op, or the end of the life of its value. */
@@ -42,6 +42,7 @@ typedef struct pair {
 } pair;
 
 typedef struct pricing {
+    sked_i_arena arena;
     const sked_graph *g;
     const sked_i_priced_moments *m;
     int32_t n, n_pairs;               /* of variables, in the order of sweeps; of pairs */
@@ -112,11 +113,11 @@ static sked_status number_variables(pricing *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = x->g;
-    int32_t *place = NULL, *first = NULL, *next = NULL, *by = NULL;
-    SKED_NEW(place, g->n_ops);
-    SKED_NEW(first, g->n_ops); /* lists of the values whose ends stand behind an op */
-    SKED_NEW(next, g->n_ops);
-    SKED_NEW(by, g->n_ops);
+    int32_t *place, *first, *next, *by;
+    SKED_OWN(&x->arena, place, g->n_ops);
+    SKED_OWN(&x->arena, first, g->n_ops); /* lists of the values whose ends stand behind an op */
+    SKED_OWN(&x->arena, next, g->n_ops);
+    SKED_OWN(&x->arena, by, g->n_ops);
     for (int32_t k = 0; k < g->n_ops; k++) {
         place[g->topo[k]] = k;
         first[k] = -1;
@@ -140,10 +141,6 @@ static sked_status number_variables(pricing *x, sked_error *err)
         if (by[v] != SKED_I_OWN_END)
             x->end[v] = by[v] >= 0 ? x->start[by[v]] : -1;
 cleanup:
-    free(place);
-    free(first);
-    free(next);
-    free(by);
     return st;
 }
 
@@ -463,46 +460,25 @@ static sked_status open_pricing(pricing *x, sked_error *err)
     const sked_graph *g = x->g;
     const int64_t labels = (int64_t)x->m->count + 1, pairs = 2 * g->n_edges + g->n_ops;
     x->phases = x->m->phases > 0 ? x->m->phases : x->m->count;
-    SKED_NEW(x->start, g->n_ops);
-    SKED_NEW(x->end, g->n_ops);
+    SKED_OWN(&x->arena, x->start, g->n_ops);
+    SKED_OWN(&x->arena, x->end, g->n_ops);
     SKED_TRY(number_variables(x, err));
-    SKED_NEW0(x->var, x->n);
-    SKED_NEW(x->pair, pairs);
+    SKED_OWN0(&x->arena, x->var, x->n);
+    SKED_OWN(&x->arena, x->pair, pairs);
     for (int side = 0; side < 2; side++) {
-        SKED_NEW0(x->ahead_ptr[side], (int64_t)x->n + 1);
-        SKED_NEW(x->ahead[side], pairs);
+        SKED_OWN0(&x->arena, x->ahead_ptr[side], (int64_t)x->n + 1);
+        SKED_OWN(&x->arena, x->ahead[side], pairs);
     }
-    SKED_NEW(x->label, x->n);
-    SKED_NEW(x->belief, labels);
-    SKED_NEW(x->share, labels);
-    SKED_NEW(x->paid, labels);
-    SKED_NEW(x->change, labels);
-    SKED_NEW(x->price, x->phases);
-    SKED_NEW0(x->tilt, x->phases);
-    SKED_NEW(x->load, x->phases);
+    SKED_OWN(&x->arena, x->label, x->n);
+    SKED_OWN(&x->arena, x->belief, labels);
+    SKED_OWN(&x->arena, x->share, labels);
+    SKED_OWN(&x->arena, x->paid, labels);
+    SKED_OWN(&x->arena, x->change, labels);
+    SKED_OWN(&x->arena, x->price, x->phases);
+    SKED_OWN0(&x->arena, x->tilt, x->phases);
+    SKED_OWN(&x->arena, x->load, x->phases);
 cleanup:
     return st;
-}
-
-static void close_pricing(pricing *x)
-{
-    free(x->start);
-    free(x->end);
-    free(x->var);
-    free(x->pair);
-    for (int side = 0; side < 2; side++) {
-        free(x->ahead_ptr[side]);
-        free(x->ahead[side]);
-    }
-    free(x->message);
-    free(x->label);
-    free(x->belief);
-    free(x->share);
-    free(x->paid);
-    free(x->change);
-    free(x->price);
-    free(x->tilt);
-    free(x->load);
 }
 
 sked_status sked_i_price_bound(const sked_graph *g, const sked_i_priced_moments *m,
@@ -516,11 +492,11 @@ sked_status sked_i_price_bound(const sked_graph *g, const sked_i_priced_moments 
     if (set_labels(&x)) {
         list_pairs(&x, flow);
         sort_pairs(&x);
-        SKED_NEW(x.message, (int64_t)x.room);
+        SKED_OWN(&x.arena, x.message, (int64_t)x.room);
         improve(&x, effort, &best);
     }
     *bound = best;
 cleanup:
-    close_pricing(&x);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -5,10 +5,8 @@
  */
 #include "problem/network.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* ------------------------------------------------------------------ tree */
 
@@ -214,15 +212,15 @@ double sked_i_network_earned(sked_i_network *f)
 sked_status sked_i_network_open(sked_i_network *f, int64_t nodes, int64_t arcs, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW(f->arcs, arcs);
-    SKED_NEW(f->x, nodes);
-    SKED_NEW(f->flow, nodes);
-    SKED_NEW(f->parent, nodes);
-    SKED_NEW(f->depth, nodes);
-    SKED_NEW(f->child, nodes);
-    SKED_NEW(f->before, nodes);
-    SKED_NEW(f->after, nodes);
-    SKED_NEW(f->up, nodes);
+    SKED_OWN(&f->arena, f->arcs, arcs);
+    SKED_OWN(&f->arena, f->x, nodes);
+    SKED_OWN(&f->arena, f->flow, nodes);
+    SKED_OWN(&f->arena, f->parent, nodes);
+    SKED_OWN(&f->arena, f->depth, nodes);
+    SKED_OWN(&f->arena, f->child, nodes);
+    SKED_OWN(&f->arena, f->before, nodes);
+    SKED_OWN(&f->arena, f->after, nodes);
+    SKED_OWN(&f->arena, f->up, nodes);
     f->ties = arcs;
     for (int64_t k = 0; k < nodes; k++)
         f->child[k] = -1;
@@ -232,13 +230,5 @@ cleanup:
 
 void sked_i_network_close(sked_i_network *f)
 {
-    free(f->arcs);
-    free(f->x);
-    free(f->flow);
-    free(f->parent);
-    free(f->depth);
-    free(f->child);
-    free(f->before);
-    free(f->after);
-    free(f->up);
+    sked_i_arena_free(&f->arena);
 }

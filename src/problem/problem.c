@@ -13,6 +13,34 @@ bool sked_i_has_device_memory(const sked_problem *p)
     return false;
 }
 
+void sked_i_earliest_starts(const sked_problem *p, double *early)
+{
+    const sked_graph *g = p->graph;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        early[i] = p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0;
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = g->topo[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0)
+                early[g->edge_to[e]] = fmax(early[g->edge_to[e]], early[i] + g->edge_lag[e]);
+    }
+}
+
+void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest)
+{
+    const sked_graph *g = p->graph;
+    for (int32_t k = g->n_ops - 1; k >= 0; k--) {
+        const int32_t i = g->topo[k];
+        double t = horizon - g->duration[i];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0 && latest[g->edge_to[e]] - g->edge_lag[e] < t)
+                t = latest[g->edge_to[e]] - g->edge_lag[e];
+        if (p->fix_start && p->fix_start[i] < t)
+            t = p->fix_start[i];
+        latest[i] = t;
+    }
+}
+
 static sked_status check_ranges(const sked_problem *p, sked_error *err)
 {
     if (p->devices < 0)
@@ -206,22 +234,6 @@ static void name_path(const sked_graph *g, const double *head, sked_i_buffer *te
         sked_i_buffer_format(text, " -> ... (%d more)", (int)(length - 8));
 }
 
-/* Earliest starts by the edges of distance 0, never before a fixed start. O(ops + edges). */
-static void heads_with_fixed(const sked_problem *p, double *head)
-{
-    const sked_graph *g = p->graph;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        head[i] = p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0;
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = g->topo[k];
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-            const double t = head[i] + g->edge_lag[e];
-            if (g->edge_distance[e] == 0 && t > head[g->edge_to[e]])
-                head[g->edge_to[e]] = t;
-        }
-    }
-}
-
 static sked_status path_too_long(const sked_problem *p, const double *head, double path, sked_error *err)
 {
     sked_i_buffer text = {0};
@@ -247,7 +259,7 @@ static sked_status check_paths(const sked_problem *p, sked_error *err)
     double *head = sked_i_alloc(g->n_ops, sizeof *head);
     if (head == NULL)
         return sked_i_no_memory(err);
-    heads_with_fixed(p, head);
+    sked_i_earliest_starts(p, head);
     const double path = sked_i_critical_path(g, head);
     for (int32_t i = 0; p->fix_start && i < g->n_ops && st == SKED_OK; i++)
         if (head[i] > p->fix_start[i] + 1e-9 * fmax(1, head[i]))

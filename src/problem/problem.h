@@ -42,8 +42,23 @@ static inline bool sked_i_holds_to_finish(const sked_problem *p)
     return p->lifetime == SKED_LIFETIME_FINISH ||
            (p->lifetime == SKED_LIFETIME_AUTO && sked_i_has_memory_limit(p));
 }
+/* Greatest common divisor of two numbers, 0 or more. */
+static inline double sked_i_gcd(double a, double b)
+{
+    while (b > 0) {
+        const double rest = fmod(a, b);
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 /* Every time of the problem is an integer: starts may be kept on integers, comparisons are exact. */
 bool sked_i_problem_integral(const sked_problem *p);
+
+/* Earliest starts by the edges of distance 0 and the fixed starts. O(ops + edges). */
+void sked_i_earliest_starts(const sked_problem *p, double *early);
+/* Latest starts that keep this horizon (INFINITY: none) and the fixed starts. O(ops + edges). */
+void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest);
 
 /*
  * Strongly connected components over all edges, carried ones too (recurrence.c): component[i] in

@@ -6,8 +6,10 @@
  * potentials that is one pass where nothing is left to find. ResMII: what one iteration holds of each pool
  * against what the pool has in one interval.
  */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "problem/problem.h"
+
+#include <assert.h>
 
 /* ------------------------------------------------------------------ strongly connected components */
 
@@ -88,8 +90,9 @@ int32_t sked_i_components(const sked_graph *g, int32_t *component, int32_t *size
 /* ------------------------------------------------------------------ RecMII */
 
 typedef struct recurrence {
+    sked_i_arena arena;
     const sked_graph *g;
-    const int32_t *component;
+    int32_t *component;
     int32_t *op; /* ops on some cycle, topological by the edges of distance 0 */
     int32_t n;
     double *at;      /* longest path so far */
@@ -378,29 +381,21 @@ static sked_status iterate_policies(recurrence *r, int32_t components, double le
 {
     const int32_t n = r->g->n_ops;
     sked_status st = SKED_OK;
-    int32_t *first = NULL, *grouped = NULL, *queue = NULL;
-    int64_t *edge = NULL;
-    double *value = NULL;
-    SKED_NEW(first, (int64_t)components + 2);
-    SKED_NEW(grouped, n);
-    SKED_NEW(queue, n);
-    SKED_NEW(edge, n);
-    SKED_NEW(value, n);
+    int32_t *first, *grouped;
+    policy x = {.r = r};
+    SKED_OWN(&r->arena, first, (int64_t)components + 2);
+    SKED_OWN(&r->arena, grouped, n);
+    SKED_OWN(&r->arena, x.queue, n);
+    SKED_OWN(&r->arena, x.edge, n);
+    SKED_OWN(&r->arena, x.value, n);
     group_by_component(r, first, components, grouped);
     for (int32_t c = 0; c < components; c++) {
-        policy x = {.r = r, .op = grouped + first[c], .n = first[c + 1] - first[c]};
-        x.edge = edge;
-        x.value = value;
-        x.queue = queue;
+        x.op = grouped + first[c];
+        x.n = first[c + 1] - first[c];
         if (x.n > 0)
             iterate_policy(&x, least, out);
     }
 cleanup:
-    free(first);
-    free(grouped);
-    free(queue);
-    free(edge);
-    free(value);
     return st;
 }
 
@@ -436,16 +431,16 @@ static sked_status solve_recurrences(const sked_problem *p, bool whole, sked_i_m
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
     recurrence r = {.g = g};
-    int32_t *component = NULL, *size = NULL;
+    int32_t *size;
     if (g->n_carried == 0)
         return SKED_OK;
-    SKED_NEW(component, g->n_ops);
-    SKED_NEW(size, g->n_ops);
-    SKED_NEW(r.op, g->n_ops);
-    SKED_NEW(r.at, g->n_ops);
-    SKED_NEW(r.parent, g->n_ops);
-    SKED_NEW(r.mark, g->n_ops);
-    const int32_t components = sked_i_components(g, component, size);
+    SKED_OWN(&r.arena, r.component, g->n_ops);
+    SKED_OWN(&r.arena, size, g->n_ops);
+    SKED_OWN(&r.arena, r.op, g->n_ops);
+    SKED_OWN(&r.arena, r.at, g->n_ops);
+    SKED_OWN(&r.arena, r.parent, g->n_ops);
+    SKED_OWN(&r.arena, r.mark, g->n_ops);
+    const int32_t components = sked_i_components(g, r.component, size);
     if (components < 0)
         SKED_TRY(sked_i_no_memory(err));
     double scale = 1;
@@ -453,22 +448,16 @@ static sked_status solve_recurrences(const sked_problem *p, bool whole, sked_i_m
         const int32_t from = g->edge_from[e];
         scale += fabs(g->edge_lag[e]);
         if (from == g->edge_to[e]) /* a loop on one op is a cycle of its own */
-            size[component[from]] += size[component[from]] == 1;
+            size[r.component[from]] += size[r.component[from]] == 1;
     }
-    r.component = component;
     r.tolerance = whole ? 0 : 1e-13 * scale;
     for (int32_t k = 0; k < g->n_ops; k++)
-        if (size[component[g->topo[k]]] > 1)
+        if (size[r.component[g->topo[k]]] > 1)
             r.op[r.n++] = g->topo[k];
     SKED_TRY(iterate_policies(&r, components, 1e-13 * scale, out, err));
     SKED_TRY(recurrence_ii(&r, whole, out, err));
 cleanup:
-    free(component);
-    free(size);
-    free(r.op);
-    free(r.at);
-    free(r.parent);
-    free(r.mark);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 
@@ -549,19 +538,15 @@ static double settle(double ii, bool whole)
     return whole ? ceil(ii - 1e-9 * fmax(1, ii)) : ii * (1 - 1e-11);
 }
 
-/* Sorts the demands by resource: those of r are hold[first[r] .. first[r+1]). first has room for two more. */
-static void collect_holds(const sked_graph *g, int64_t *first, hold *h)
+/* What the ops that take time hold of resource r, the largest amounts first; returns how many do. */
+static int64_t collect_holds(const sked_graph *g, int32_t r, hold *h)
 {
-    for (int64_t r = 0; r <= (int64_t)g->n_resources + 1; r++)
-        first[r] = 0;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        for (int64_t k = g->demand_ptr[i]; g->duration[i] > 0 && k < g->demand_ptr[i + 1]; k++)
-            first[g->demand_resource[k] + 2]++;
-    for (int64_t r = 2; r <= (int64_t)g->n_resources + 1; r++)
-        first[r] += first[r - 1];
-    for (int32_t i = 0; i < g->n_ops; i++)
-        for (int64_t k = g->demand_ptr[i]; g->duration[i] > 0 && k < g->demand_ptr[i + 1]; k++)
-            h[first[g->demand_resource[k] + 1]++] = (hold){g->demand_amount[k], g->duration[i]};
+    int64_t n = 0;
+    for (int64_t k = g->user_ptr[r]; k < g->user_ptr[r + 1]; k++)
+        if (g->duration[g->user_op[k]] > 0)
+            h[n++] = (hold){g->user_amount[k], g->duration[g->user_op[k]]};
+    qsort(h, (size_t)n, sizeof *h, by_amount_descending);
+    return n;
 }
 
 static void keep_larger(double ii, int32_t resource, sked_i_min_ii *out)
@@ -576,20 +561,14 @@ static sked_status solve_resources(const sked_problem *p, bool whole, sked_i_min
 {
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
-    hold *h = NULL;
-    int64_t *first = NULL;
-    const int64_t demands = g->demand_ptr[g->n_ops];
-    SKED_NEW(h, demands > g->n_ops ? demands : g->n_ops);
-    SKED_NEW(first, (int64_t)g->n_resources + 2);
-    collect_holds(g, first, h);
+    hold *h;
+    SKED_NEW(h, g->n_ops);
     for (int32_t r = 0; r < g->n_resources; r++) {
         const double capacity = sked_i_capacity(p, r), slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
-        const int64_t n = first[r + 1] - first[r];
-        hold *mine = h + first[r];
-        if (isinf(capacity) || capacity <= 0 || n == 0)
+        const int64_t n = isinf(capacity) || capacity <= 0 ? 0 : collect_holds(g, r, h);
+        if (n == 0)
             continue;
-        qsort(mine, (size_t)n, sizeof *mine, by_amount_descending);
-        const double ii = fmax(longest_hold(mine, n, capacity, slack), area_hold(mine, n, capacity, slack));
+        const double ii = fmax(longest_hold(h, n, capacity, slack), area_hold(h, n, capacity, slack));
         keep_larger(settle(ii, whole), r, out);
     }
     if (p->devices > 0) {
@@ -598,9 +577,8 @@ static sked_status solve_resources(const sked_problem *p, bool whole, sked_i_min
         qsort(h, (size_t)g->n_ops, sizeof *h, by_amount_descending);
         keep_larger(settle(device_hold(h, g->n_ops, p->devices), whole), -1, out);
     }
-cleanup:
     free(h);
-    free(first);
+cleanup:
     return st;
 }
 
