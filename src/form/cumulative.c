@@ -96,17 +96,6 @@ static int32_t to_core(const sked_i_cumulative *c, double t)
     return x > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)x;
 }
 
-/* ------------------------------------------------------------------ numbering */
-
-static void number_ops(const sked_i_cumulative *c, int32_t *rank)
-{
-    const sked_graph *g = c->problem->graph;
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        c->op[k] = g->topo[k];
-        rank[g->topo[k]] = k;
-    }
-}
-
 /* ------------------------------------------------------------------ edges */
 
 static sked_status new_core(sked_i_core *core, int32_t n, int64_t edges, sked_error *err)
@@ -123,11 +112,6 @@ static sked_status new_core(sked_i_core *core, int32_t n, int64_t edges, sked_er
     SKED_OWN0(&core->arena, core->kind, n);
 cleanup:
     return st; /* the owner frees */
-}
-
-static void free_core(sked_i_core *core)
-{
-    sked_i_arena_free(&core->arena);
 }
 
 /* Fills the rows of `to` (pred) from the rows of `from` (succ) or the other way round. */
@@ -463,7 +447,10 @@ static sked_status build_forward(sked_i_cumulative *c, sked_error *err)
     int64_t count;
     SKED_NEW(rank, c->n);
     SKED_NEW0(redundant, g->n_edges);
-    number_ops(c, rank);
+    for (int32_t k = 0; k < c->n; k++) {
+        c->op[k] = g->topo[k];
+        rank[g->topo[k]] = k;
+    }
     st = sked_i_graph_reduce(g, SKED_I_REDUCE_LAGS, max_reduction, redundant, &count, NULL);
     const bool reduced = st == SKED_OK;
     if (st == SKED_ERR_MEMORY) {
@@ -511,7 +498,7 @@ static sked_status take_limits(sked_i_cumulative *c, sked_error *err)
     if (!c->exact && has_negative_lag(p->graph)) /* on the grid a fixed start may be off by a step */
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "improving schedules with negative lags and fixed starts needs whole times");
-    SKED_NEW(c->fixed, c->n);
+    SKED_OWN(&c->forward.arena, c->fixed, c->n);
     for (int32_t i = 0; i < c->n; i++) {
         const double t = p->fix_start[c->op[i]];
         c->fixed[i] = isnan(t) ? -1 : to_core(c, t);
@@ -533,7 +520,7 @@ sked_status sked_i_cumulative_create(const sked_problem *p, sked_i_cumulative **
         goto cleanup;
     }
     choose_scale(c);
-    SKED_NEW(c->op, c->n);
+    SKED_OWN(&c->forward.arena, c->op, c->n);
     SKED_TRY(build_forward(c, err));
     SKED_TRY(build_mirror(c, err));
     SKED_TRY(take_limits(c, err));
@@ -548,10 +535,8 @@ void sked_i_cumulative_destroy(sked_i_cumulative *c)
 {
     if (c == NULL)
         return;
-    free_core(&c->forward);
-    free_core(&c->mirror);
-    free(c->op);
-    free(c->fixed);
+    sked_i_arena_free(&c->forward.arena);
+    sked_i_arena_free(&c->mirror.arena);
     free(c);
 }
 

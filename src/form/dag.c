@@ -1,21 +1,11 @@
 /* The graph's edges of distance 0 as rows, forwards or mirrored in time. */
 #include "form/dag.h"
-#include "base/memory.h"
 
 #include <string.h>
 
-/* Remembers memory to free with the view; NULL passes through as failure. */
-static void *own(sked_i_dag *v, void *memory)
-{
-    if (memory != NULL)
-        v->owned[v->n_owned++] = memory;
-    return memory;
-}
-
 void sked_i_dag_free(sked_i_dag *v)
 {
-    for (int i = 0; i < v->n_owned; i++)
-        free(v->owned[i]);
+    sked_i_arena_free(&v->arena);
     *v = (sked_i_dag){0};
 }
 
@@ -29,10 +19,11 @@ static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, ske
                       sked_i_dag_rows *rows)
 {
     const sked_graph *g = p->graph;
-    double *lag = own(v, sked_i_alloc(g->n_edges, sizeof *lag)), *transfer = NULL;
+    double *lag = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *lag), *transfer = NULL;
     if (lag == NULL)
         return false;
-    if (sked_i_has_transfers(p) && (transfer = own(v, sked_i_alloc(g->n_edges, sizeof *transfer))) == NULL)
+    if (sked_i_has_transfers(p) &&
+        (transfer = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *transfer)) == NULL)
         return false;
     int64_t kept = 0;
     for (int64_t k = 0; k < g->n_edges; k++) {
@@ -54,10 +45,10 @@ static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, ske
 static bool copy_costs(const sked_graph *g, bool successors, bool mirrored, sked_i_dag *v,
                        sked_i_dag_rows *rows)
 {
-    double *lag = own(v, sked_i_alloc(g->n_edges, sizeof *lag));
-    double *transfer = own(v, sked_i_alloc(g->n_edges, sizeof *transfer));
-    double *bytes = own(v, sked_i_alloc(g->n_edges, sizeof *bytes));
-    uint8_t *given = own(v, sked_i_alloc(g->n_edges, sizeof *given));
+    double *lag = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *lag);
+    double *transfer = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *transfer);
+    double *bytes = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *bytes);
+    uint8_t *given = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *given);
     double latency, per_byte;
     int64_t kept = 0;
     if (lag == NULL || transfer == NULL || bytes == NULL || given == NULL)
@@ -83,7 +74,7 @@ static bool copy_costs(const sked_graph *g, bool successors, bool mirrored, sked
 
 static sked_status take_costs(const sked_i_costs *c, sked_i_dag *v, sked_error *err)
 {
-    double *mean = own(v, sked_i_alloc(v->n, sizeof *mean));
+    double *mean = sked_i_arena_alloc(&v->arena, v->n, sizeof *mean);
     if (mean == NULL)
         return sked_i_no_memory(err);
     for (int32_t i = 0; i < v->n; i++)
@@ -97,8 +88,8 @@ static sked_status take_costs(const sked_i_costs *c, sked_i_dag *v, sked_error *
 static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_i_dag_rows *rows)
 {
     const int64_t *from = successors ? g->succ_ptr : g->pred_ptr;
-    int64_t *ptr = own(v, sked_i_alloc((int64_t)g->n_ops + 1, sizeof *ptr));
-    int32_t *op = own(v, sked_i_alloc(g->n_edges, sizeof *op));
+    int64_t *ptr = sked_i_arena_alloc(&v->arena, (int64_t)g->n_ops + 1, sizeof *ptr);
+    int32_t *op = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *op);
     if (ptr == NULL || op == NULL)
         return false;
     int64_t kept = 0;
@@ -119,7 +110,7 @@ static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_
 /* Numbers of predecessors by view, as a running sum, without the loop-carried edges. */
 static bool count_in(sked_i_dag *v)
 {
-    int64_t *ptr = own(v, sked_i_alloc_zero((int64_t)v->n + 1, sizeof *ptr));
+    int64_t *ptr = sked_i_arena_alloc_zero(&v->arena, (int64_t)v->n + 1, sizeof *ptr);
     if (ptr == NULL)
         return false;
     for (int64_t e = 0; e < v->out.ptr[v->n]; e++)
@@ -162,7 +153,7 @@ static sked_status make(const sked_problem *p, const sked_i_costs *c, bool mirro
     if (ok && (with_in || c != NULL))
         ok = make_rows(p, mirrored, mirrored, &v, &v.in);
     if (ok && mirrored) {
-        int32_t *order = own(&v, sked_i_alloc(g->n_ops, sizeof *order));
+        int32_t *order = sked_i_arena_alloc(&v.arena, g->n_ops, sizeof *order);
         ok = order != NULL;
         for (int32_t k = 0; ok && k < g->n_ops; k++)
             order[k] = g->topo[g->n_ops - 1 - k];

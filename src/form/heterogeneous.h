@@ -15,6 +15,7 @@ typedef struct sked_i_hetero_arc {
 } sked_i_hetero_arc;
 
 typedef struct sked_i_hetero {
+    sked_i_arena arena;
     const sked_i_costs *costs; /* of the dag */
     int32_t n, m, kinds;
     sked_i_kinds like;           /* those kinds */

@@ -271,19 +271,19 @@ static void set_earliest(const sked_i_loop *loop, sked_i_frame *f)
     }
 }
 
-static void set_tails(const sked_i_loop *loop, sked_i_frame *f)
+/* Raises x[from] to x[to] + weight along all edges until nothing moves: longest paths against the edges. */
+static void pull_back(const sked_i_loop *loop, const sked_i_frame *f, int64_t *x)
 {
     const sked_graph *g = loop->g;
-    memcpy(f->tail, loop->duration, (size_t)loop->n * sizeof *f->tail);
     for (bool moved = true; moved;) {
         moved = false;
         for (int32_t k = loop->n; k-- > 0;) {
             const int32_t i = g->topo[k];
             for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-                const int64_t t = f->tail[g->edge_to[e]] + f->weight[e];
-                if (t <= f->tail[i])
+                const int64_t t = x[g->edge_to[e]] + f->weight[e];
+                if (t <= x[i])
                     continue;
-                f->tail[i] = t;
+                x[i] = t;
                 moved = true;
             }
         }
@@ -293,29 +293,17 @@ static void set_tails(const sked_i_loop *loop, sked_i_frame *f)
 
 bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length)
 {
-    const sked_graph *g = loop->g;
-    for (int32_t i = 0; i < loop->n; i++) {
+    bool fits = true;
+    for (int32_t i = 0; i < loop->n; i++) { /* latest starts are longest paths of the other sign */
         const int64_t latest = length < SKED_I_FAR ? length - loop->duration[i] : SKED_I_FAR;
-        f->hi[i] = latest < loop->due[i] ? latest : loop->due[i];
+        f->hi[i] = latest < loop->due[i] ? -latest : -loop->due[i];
     }
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int32_t k = loop->n; k-- > 0;) {
-            const int32_t i = g->topo[k];
-            for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-                const int64_t t = f->hi[g->edge_to[e]] - f->weight[e];
-                if (t >= f->hi[i])
-                    continue;
-                f->hi[i] = t;
-                moved = true;
-            }
-        }
-        moved = moved && g->n_carried > 0;
+    pull_back(loop, f, f->hi);
+    for (int32_t i = 0; i < loop->n; i++) {
+        f->hi[i] = -f->hi[i];
+        fits = fits && f->lo[i] <= f->hi[i];
     }
-    for (int32_t i = 0; i < loop->n; i++)
-        if (f->lo[i] > f->hi[i])
-            return false;
-    return true;
+    return fits;
 }
 
 bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int64_t length)
@@ -325,7 +313,8 @@ bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int6
         return false; /* a recurrence would push its ops without end */
     set_weights(loop, f);
     set_earliest(loop, f);
-    set_tails(loop, f);
+    memcpy(f->tail, loop->duration, (size_t)loop->n * sizeof *f->tail);
+    pull_back(loop, f, f->tail);
     f->path = 0;
     for (int32_t i = 0; i < loop->n; i++)
         if (f->lo[i] + f->tail[i] > f->path)

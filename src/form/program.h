@@ -32,6 +32,7 @@ typedef struct sked_i_program_pool {
 } sked_i_program_pool;
 
 typedef struct sked_i_program {
+    sked_i_arena arena; /* has all arrays, those of the pools too */
     const sked_problem *p;
     int32_t n, n_pools, latest; /* latest: nothing finishes later (not pipelined: windows end there) */
     int32_t interval;           /* 0: not pipelined */
@@ -57,7 +58,7 @@ double sked_i_program_serial_length(const sked_problem *p);
 /* Rows low <= sum value * column <= high, stored row by row. */
 typedef struct sked_i_mip {
     sked_i_arena arena;
-    int64_t n_cols, col_cap, n_rows, n_entries;
+    int64_t n_cols, n_rows, n_entries;
     double *col_low, *col_high, *col_cost;
     uint8_t *integer;
     struct sked_i_mip_name {

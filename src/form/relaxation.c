@@ -17,9 +17,9 @@ static int32_t clip(int64_t t)
 static sked_status copy_ops(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW(m->lo, m->n);
-    SKED_NEW(m->hi, m->n);
-    SKED_NEW(m->duration, m->n);
+    SKED_OWN(&m->arena, m->lo, m->n);
+    SKED_OWN(&m->arena, m->hi, m->n);
+    SKED_OWN(&m->arena, m->duration, m->n);
     for (int32_t i = 0; i < m->n; i++) {
         m->lo[i] = clip(m->frame->lo[i]);
         m->hi[i] = clip(m->frame->hi[i]);
@@ -37,7 +37,7 @@ static sked_status choose_order(sked_i_relaxation *m, sked_error *err)
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
     bool numbered = true;
-    SKED_NEW(m->order, m->n);
+    SKED_OWN(&m->arena, m->order, m->n);
     for (int64_t e = 0; e < g->n_edges; e++)
         numbered = numbered && (g->edge_distance[e] > 0 || g->edge_from[e] < g->edge_to[e]);
     for (int32_t k = 0; k < m->n; k++)
@@ -52,10 +52,10 @@ static sked_status copy_edges(sked_i_relaxation *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
-    SKED_NEW(m->gap, g->n_edges);
-    SKED_NEW(m->shift, g->n_edges);
-    SKED_NEW(m->kind, g->n_edges);
-    SKED_NEW(m->bytes, g->n_edges);
+    SKED_OWN(&m->arena, m->gap, g->n_edges);
+    SKED_OWN(&m->arena, m->shift, g->n_edges);
+    SKED_OWN(&m->arena, m->kind, g->n_edges);
+    SKED_OWN(&m->arena, m->bytes, g->n_edges);
     for (int64_t e = 0; e < g->n_edges; e++) {
         const int64_t shift = m->period > 0 ? (int64_t)g->edge_distance[e] * m->period : 0;
         if (shift > most_steps)
@@ -82,8 +82,8 @@ static sked_status copy_memory(sked_i_relaxation *m, sked_error *err)
     const sked_graph *g = m->g;
     int32_t *stamp = NULL;
     SKED_NEW(stamp, m->n);
-    SKED_NEW0(m->memory, m->n);
-    SKED_NEW0(m->multi, m->n);
+    SKED_OWN0(&m->arena, m->memory, m->n);
+    SKED_OWN0(&m->arena, m->multi, m->n);
     for (int32_t i = 0; i < m->n; i++)
         stamp[i] = -1;
     for (int32_t i = 0; i < m->n; i++)
@@ -189,9 +189,9 @@ static sked_status set_scales(sked_i_relaxation *m, sked_error *err)
     double *count = NULL;
     bool *whole = NULL;
     SKED_NEW0(count, m->profiles + 1);
-    SKED_NEW0(m->typical, m->profiles + 1);
-    SKED_NEW0(m->largest, m->profiles + 1);
-    SKED_NEW(m->differences, m->profiles + 1);
+    SKED_OWN0(&m->arena, m->typical, m->profiles + 1);
+    SKED_OWN0(&m->arena, m->largest, m->profiles + 1);
+    SKED_OWN(&m->arena, m->differences, m->profiles + 1);
     SKED_NEW(whole, m->profiles + 1);
     for (int32_t p = 0; p <= m->profiles; p++)
         whole[p] = true;
@@ -221,11 +221,11 @@ static sked_status make_profiles(sked_i_relaxation *m, sked_error *err)
     SKED_NEW(map.limited, g->n_resources);
     SKED_NEW(map.loaded, g->n_resources);
     number_profiles(m, &map);
-    SKED_NEW(m->use_ptr, (int64_t)m->n + 1);
-    SKED_NEW(m->use_profile, 2 * g->demand_ptr[m->n] + m->n);
-    SKED_NEW(m->use_amount, 2 * g->demand_ptr[m->n] + m->n);
-    SKED_NEW(m->weight, m->profiles + 1);
-    SKED_NEW(m->capacity, m->profiles + 1);
+    SKED_OWN(&m->arena, m->use_ptr, (int64_t)m->n + 1);
+    SKED_OWN(&m->arena, m->use_profile, 2 * g->demand_ptr[m->n] + m->n);
+    SKED_OWN(&m->arena, m->use_amount, 2 * g->demand_ptr[m->n] + m->n);
+    SKED_OWN(&m->arena, m->weight, m->profiles + 1);
+    SKED_OWN(&m->arena, m->capacity, m->profiles + 1);
     for (int32_t i = 0; i < m->n; i++)
         add_uses(m, &map, i, &count);
     assert(count <= 2 * g->demand_ptr[m->n] + m->n);
@@ -244,13 +244,6 @@ cleanup:
 
 /* ------------------------------------------------------------------ creating */
 
-static sked_status refuse_steps(int64_t steps, sked_error *err)
-{
-    return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                       "gaus schedules up to %lld steps, this needs %lld: scale the times or set a horizon",
-                       (long long)most_steps, (long long)steps);
-}
-
 sked_status sked_i_relaxation_create(const sked_problem *p, int64_t ii, int64_t steps,
                                      sked_i_relaxation **out, sked_error *err)
 {
@@ -259,7 +252,10 @@ sked_status sked_i_relaxation_create(const sked_problem *p, int64_t ii, int64_t 
     assert(ii >= 0);
     *out = NULL;
     if (steps > most_steps || ii > most_steps)
-        return refuse_steps(steps > ii ? steps : ii, err);
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "gaus schedules up to %lld steps, this needs %lld: scale the times or set a horizon",
+            (long long)most_steps, (long long)(steps > ii ? steps : ii));
     SKED_NEW0(m, 1);
     *m = (sked_i_relaxation){.p = p, .g = p->graph, .n = p->graph->n_ops};
     m->steps = (int32_t)steps;
@@ -289,12 +285,7 @@ void sked_i_relaxation_destroy(sked_i_relaxation *m)
 {
     if (m == NULL)
         return;
-    void *const owned[] = {m->order,      m->lo,      m->hi,      m->duration,    m->gap,
-                           m->shift,      m->kind,    m->bytes,   m->memory,      m->multi,
-                           m->use_ptr,    m->typical, m->largest, m->differences, m->use_profile,
-                           m->use_amount, m->weight,  m->capacity};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_arena_free(&m->arena);
     sked_i_frame_destroy(m->frame);
     sked_i_loop_destroy(m->loop);
     free(m);

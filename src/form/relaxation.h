@@ -14,6 +14,7 @@ enum { SKED_I_RELAXATION_FORWARD, SKED_I_RELAXATION_CARRIED, SKED_I_RELAXATION_I
  * the last. Shared by all threads.
  */
 typedef struct sked_i_relaxation {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     sked_i_loop *loop;

@@ -1,7 +1,5 @@
 #include "form/steps.h"
 
-#include "base/memory.h"
-
 #include <math.h>
 
 enum { max_cells = 1 << 26 };
@@ -12,10 +10,7 @@ void sked_i_steps_free(sked_i_steps *x)
     sked_i_dag_free(&x->dag);
     sked_i_pools_free(&x->loads);
     sked_i_uses_free(&x->uses);
-    void *const owned[] = {x->length,   x->first,   x->last,  x->out_lag, x->in_lag,
-                           x->out_sent, x->in_sent, x->start, x->offer};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_arena_free(&x->arena);
 }
 
 /* Longest step that all times are a multiple of. */
@@ -81,15 +76,15 @@ sked_status sked_i_steps_make(const sked_problem *p, const sked_i_costs *c, cons
     SKED_TRY(count_steps(p, who, x, err));
     x->alpha = p->objective == SKED_OBJECTIVE_COST ? p->alpha * x->unit : 0;
     const int64_t edges = x->dag.out.ptr[x->n];
-    SKED_NEW(x->length, x->n);
-    SKED_NEW(x->first, x->n);
-    SKED_NEW(x->last, x->n);
-    SKED_NEW(x->start, x->n);
-    SKED_NEW(x->offer, x->n);
-    SKED_NEW(x->out_lag, edges);
-    SKED_NEW(x->in_lag, edges);
-    SKED_NEW(x->out_sent, edges);
-    SKED_NEW(x->in_sent, edges);
+    SKED_OWN(&x->arena, x->length, x->n);
+    SKED_OWN(&x->arena, x->first, x->n);
+    SKED_OWN(&x->arena, x->last, x->n);
+    SKED_OWN(&x->arena, x->start, x->n);
+    SKED_OWN(&x->arena, x->offer, x->n);
+    SKED_OWN(&x->arena, x->out_lag, edges);
+    SKED_OWN(&x->arena, x->in_lag, edges);
+    SKED_OWN(&x->arena, x->out_sent, edges);
+    SKED_OWN(&x->arena, x->in_sent, edges);
     copy_edges(x);
     for (int32_t i = 0; i < x->n; i++) {
         x->length[i] = (int32_t)(p->graph->duration[i] / x->unit);

@@ -7,6 +7,7 @@
 #include "form/windows.h"
 
 typedef struct sked_i_steps {
+    sked_i_arena arena;
     const sked_graph *graph;
     sked_i_windows windows;
     sked_i_dag dag;

@@ -12,6 +12,7 @@
 
 /* Read-only once made: threads share it. */
 typedef struct sked_i_stores {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     sked_i_costs costs;

@@ -128,7 +128,7 @@ static double probe(prober *b, const candidate *x, int32_t before)
 static int32_t sort_times(const prober *b, const double *start)
 {
     memcpy(b->sorted, start, (size_t)b->g->n_ops * sizeof *start);
-    return sked_i_sort_distinct(b->sorted, b->g->n_ops);
+    return sked_i_distinct(b->sorted, b->g->n_ops);
 }
 
 /* How many of the first `count` sorted times are at most t. */

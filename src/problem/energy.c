@@ -28,7 +28,7 @@ static int by_number(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-int32_t sked_i_sort_distinct(double *x, int32_t n)
+int32_t sked_i_distinct(double *x, int32_t n)
 {
     int32_t kept = 0;
     qsort(x, (size_t)n, sizeof *x, by_number);
@@ -46,7 +46,7 @@ static void choose_begins(sked_i_energy *e, double budget)
         e->begin[count++] = e->item[k].early;
         e->begin[count++] = e->item[k].late;
     }
-    const int32_t kept = sked_i_sort_distinct(e->begin, count);
+    const int32_t kept = sked_i_distinct(e->begin, count);
     const double most = fmax(8, budget / (6.0 * e->n + 1));
     e->n_begins = kept > most ? (int32_t)most : kept;
     for (int32_t k = 0; kept > most && k < e->n_begins; k++)

@@ -39,5 +39,5 @@ double sked_i_energy_excess(const sked_i_energy *e, double capacity);
 bool sked_i_energy_overfull(sked_i_energy *e, double capacity, double shift);
 
 /* Sorts numbers, drops repetitions and returns how many are left. */
-int32_t sked_i_sort_distinct(double *x, int32_t n);
+int32_t sked_i_distinct(double *x, int32_t n);
 #endif

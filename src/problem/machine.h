@@ -24,6 +24,7 @@ typedef struct sked_i_machine_durations {
 } sked_i_machine_durations;
 
 struct sked_machine {
+    sked_i_arena arena; /* has all arrays */
     char *name;
     int32_t n_devices;
     sked_i_names device_names, type_names;

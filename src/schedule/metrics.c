@@ -1,5 +1,5 @@
 /* What a schedule is worth, and how different several are. */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "problem/lower.h"
 #include "schedule/profile.h"
 
@@ -152,16 +152,17 @@ static sked_status diversity_of(const sked_problem *p, const sked_i_costs *costs
 {
     sked_status st = SKED_OK;
     const int32_t n = p->graph->n_ops;
-    sort_item *items = NULL;
-    int32_t *rename = NULL;
-    chain *chains = NULL;
+    sked_i_arena arena = {0};
+    sort_item *items;
+    int32_t *rename;
+    chain *chains;
     sked_diversity sum = {0};
-    SKED_NEW(items, n);
-    SKED_NEW(rename, (int64_t)p->devices + 1);
-    SKED_NEW0(chains, count);
+    SKED_OWN(&arena, items, n);
+    SKED_OWN(&arena, rename, (int64_t)p->devices + 1);
+    SKED_OWN(&arena, chains, count);
     for (int32_t k = 0; k < count; k++) {
-        SKED_NEW(chains[k].next, n);
-        SKED_NEW(chains[k].device, n);
+        SKED_OWN(&arena, chains[k].next, n);
+        SKED_OWN(&arena, chains[k].device, n);
         build_chain(costs, s[k], items, rename, &chains[k]);
     }
     for (int32_t a = 0; a < count; a++)
@@ -175,13 +176,7 @@ static sked_status diversity_of(const sked_problem *p, const sked_i_costs *costs
     }
     *out = sum;
 cleanup:
-    for (int32_t k = 0; chains != NULL && k < count; k++) {
-        free(chains[k].next);
-        free(chains[k].device);
-    }
-    free(chains);
-    free(rename);
-    free(items);
+    sked_i_arena_free(&arena);
     return st;
 }
 

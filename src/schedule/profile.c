@@ -1,6 +1,6 @@
 #include "schedule/profile.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 #include "problem/lower.h"
 #include "schedule/holdings.h"
@@ -80,35 +80,31 @@ static void integrate(const sked_i_keyed *c, int64_t n, double base, double peri
     }
 }
 
+/* Changes in the order of time, and what holds before them. */
+typedef struct changes {
+    sked_i_arena arena;
+    sked_i_keyed *at; /* [count] */
+    int64_t count;
+    double base;
+} changes;
+
 /* Any times: the changes are sorted. */
-static sked_status build_sorted(const sked_i_interval *intervals, int64_t count, double period,
-                                double tolerance, sked_i_profile *out, sked_error *err)
+static sked_status sort_changes(const sked_i_interval *intervals, int64_t count, double period,
+                                double tolerance, changes *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_profile result = {0};
-    sked_i_keyed *sorted = NULL, *spare = NULL;
-    int64_t n = 0;
-    double base = 0;
-    SKED_NEW(sorted, (period > 0 ? 4 : 2) * count);
+    sked_i_keyed *spare;
+    SKED_OWN(&x->arena, x->at, (period > 0 ? 4 : 2) * count);
     for (int64_t k = 0; k < count; k++) {
         change some[4];
-        const int64_t more = changes_of(&intervals[k], period, tolerance, some, &base);
+        const int64_t more = changes_of(&intervals[k], period, tolerance, some, &x->base);
         for (int64_t j = 0; j < more; j++)
-            sorted[n++] = pack(&some[j]);
+            x->at[x->count++] = pack(&some[j]);
     }
-    SKED_NEW(spare, n);
-    sked_i_sort_keyed(sorted, spare, n);
-    free(spare);
-    spare = NULL;
-    SKED_NEW(result.time, n + 1);
-    SKED_NEW(result.value, n + 1);
-    integrate(sorted, n, base, period, &result);
-    *out = result;
-    result = (sked_i_profile){0};
+    SKED_OWN(&x->arena, spare, x->count);
+    sked_i_sort_keyed(x->at, spare, x->count);
+    sked_i_arena_drop(&x->arena, spare);
 cleanup:
-    free(sorted);
-    free(spare);
-    sked_i_profile_free(&result);
     return st;
 }
 
@@ -139,50 +135,29 @@ static int64_t cells_of(const sked_i_interval *v, int64_t count, double period, 
     return last < most && sum < 0x1p53 ? (int64_t)last + 1 : 0;
 }
 
-/* Merges the changes of cells into steps, as `integrate` does. touched: there is a change, of 0 or not. */
-static void integrate_cells(const double *amount, const bool *touched, int64_t cells, double base,
-                            double period, sked_i_profile *out)
-{
-    double now = base;
-    out->peak = base;
-    for (int64_t c = 0; c < cells; c++) {
-        if (!touched[c] && !(period > 0 && c == 0))
-            continue;
-        now += amount[c];
-        out->time[out->count] = (double)c;
-        out->value[out->count++] = now;
-        if (now > out->peak)
-            out->peak = now;
-    }
-}
-
-/* One cell for each unit of time: O(count + cells), without a sort and what it needs. */
-static sked_status build_cells(const sked_i_interval *intervals, int64_t count, double period, int64_t cells,
-                               sked_i_profile *out, sked_error *err)
+/* One cell for each unit of time: O(count + cells), without a sort. */
+static sked_status add_changes(const sked_i_interval *intervals, int64_t count, double period, int64_t cells,
+                               changes *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_profile result = {0};
-    double *amount = NULL, base = 0;
-    bool *touched = NULL;
-    SKED_NEW0(amount, cells);
-    SKED_NEW0(touched, cells);
+    double *amount;
+    bool *touched; /* there is a change, of 0 or not */
+    SKED_OWN0(&x->arena, amount, cells);
+    SKED_OWN0(&x->arena, touched, cells);
     for (int64_t k = 0; k < count; k++) {
         change some[4];
-        const int64_t n = changes_of(&intervals[k], period, 0, some, &base);
+        const int64_t n = changes_of(&intervals[k], period, 0, some, &x->base);
         for (int64_t j = 0; j < n; j++) {
             amount[(int64_t)some[j].time] += some[j].amount;
             touched[(int64_t)some[j].time] = true;
         }
     }
-    SKED_NEW(result.time, cells);
-    SKED_NEW(result.value, cells);
-    integrate_cells(amount, touched, cells, base, period, &result);
-    *out = result;
-    result = (sked_i_profile){0};
+    SKED_OWN(&x->arena, x->at, cells);
+    for (int64_t c = 0; c < cells; c++)
+        if (touched[c])
+            x->at[x->count++] = pack(&(change){(double)c, amount[c]});
+    sked_i_arena_drop(&x->arena, amount);
 cleanup:
-    free(amount);
-    free(touched);
-    sked_i_profile_free(&result);
     return st;
 }
 
@@ -190,8 +165,20 @@ sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count
                                  double tolerance, sked_i_profile *out, sked_error *err)
 {
     const int64_t cells = cells_of(intervals, count, period, tolerance);
-    return cells > 0 ? build_cells(intervals, count, period, cells, out, err)
-                     : build_sorted(intervals, count, period, tolerance, out, err);
+    sked_status st = SKED_OK;
+    sked_i_profile result = {0};
+    changes x = {0};
+    SKED_TRY(cells > 0 ? add_changes(intervals, count, period, cells, &x, err)
+                       : sort_changes(intervals, count, period, tolerance, &x, err));
+    SKED_NEW(result.time, x.count + 1);
+    SKED_NEW(result.value, x.count + 1);
+    integrate(x.at, x.count, x.base, period, &result);
+    *out = result;
+    result = (sked_i_profile){0};
+cleanup:
+    sked_i_arena_free(&x.arena);
+    sked_i_profile_free(&result);
+    return st;
 }
 
 /* Rounding of real times: relative to the makespan, none for integers. */

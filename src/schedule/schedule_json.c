@@ -283,20 +283,28 @@ static void release(reader *r)
     free(r->fix_start);
 }
 
+/* A text by `read`; the caller takes what it wants and releases r, whatever the status. */
+static sked_status parse(const char *name, const char *text, size_t size, const sked_problem *p,
+                         sked_status (*read)(reader *r, sked_error *err), reader *r, sked_error *err)
+{
+    static const sked_read_options none;
+    const sked_i_source source = {name, text, size, &none};
+    *r = (reader){.problem = p, .graph = p->graph};
+    sked_i_json_begin(&r->j, &source, err);
+    r->seen = sked_i_alloc_zero(p->graph->n_ops, sizeof *r->seen);
+    return r->seen != NULL ? read(r, err) : sked_i_no_memory(err);
+}
+
 sked_status sked_schedule_parse(const char *name, const char *text, size_t size, const sked_problem *p,
                                 sked_schedule **out, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    static const sked_read_options none;
-    const sked_i_source source = {name, text, size, &none};
-    reader r = {.problem = p, .graph = p->graph};
-    sked_status st = SKED_OK;
-    sked_i_json_begin(&r.j, &source, err);
-    SKED_NEW0(r.seen, p->graph->n_ops);
-    SKED_TRY(read_schedule(&r, err));
-    *out = r.schedule;
-    r.schedule = NULL;
-cleanup:
+    reader r;
+    const sked_status st = parse(name, text, size, p, read_schedule, &r, err);
+    if (st == SKED_OK) {
+        *out = r.schedule;
+        r.schedule = NULL;
+    }
     release(&r);
     return st;
 }
@@ -420,18 +428,14 @@ sked_status sked_fix_parse(const char *name, const char *text, size_t size, cons
                            int32_t **fix_device, double **fix_start, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    static const sked_read_options none;
-    const sked_i_source source = {name, text, size, &none};
-    reader r = {.problem = p, .graph = p->graph};
-    sked_status st = SKED_OK;
-    sked_i_json_begin(&r.j, &source, err);
-    SKED_NEW0(r.seen, p->graph->n_ops);
-    SKED_TRY(read_fix(&r, err));
-    *fix_device = r.fix_device;
-    *fix_start = r.fix_start;
-    r.fix_device = NULL;
-    r.fix_start = NULL;
-cleanup:
+    reader r;
+    const sked_status st = parse(name, text, size, p, read_fix, &r, err);
+    if (st == SKED_OK) {
+        *fix_device = r.fix_device;
+        *fix_start = r.fix_start;
+        r.fix_device = NULL;
+        r.fix_start = NULL;
+    }
     release(&r);
     return st;
 }
