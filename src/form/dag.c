@@ -15,60 +15,41 @@ static inline int64_t edge_at(const sked_graph *g, bool successors, int64_t k)
     return successors ? k : g->pred_edge[k];
 }
 
+/*
+ * Lags and transfers; with costs their means, and what the times and transfers of each device follow from.
+ */
 static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v,
                       sked_i_dag_rows *rows)
 {
     const sked_graph *g = p->graph;
-    double *lag = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *lag), *transfer = NULL;
-    if (lag == NULL)
-        return false;
-    if (sked_i_has_transfers(p) &&
-        (transfer = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *transfer)) == NULL)
-        return false;
-    int64_t kept = 0;
-    for (int64_t k = 0; k < g->n_edges; k++) {
-        const int64_t e = edge_at(g, successors, k);
-        if (g->edge_distance[e] > 0)
-            continue;
-        const double turn = mirrored ? g->duration[g->edge_to[e]] - g->duration[g->edge_from[e]] : 0;
-        lag[kept] = g->edge_lag[e] + turn;
-        if (transfer != NULL)
-            transfer[kept] = sked_i_transfer(p, e);
-        kept++;
-    }
-    rows->lag = lag;
-    rows->transfer = transfer;
-    return true;
-}
-
-/* The same on heterogeneous devices: means, and what the times and transfers of each device follow from. */
-static bool copy_costs(const sked_graph *g, bool successors, bool mirrored, sked_i_dag *v,
-                       sked_i_dag_rows *rows)
-{
+    const bool costs = v->costs != NULL, transfers = costs || sked_i_has_transfers(p);
     double *lag = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *lag);
-    double *transfer = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *transfer);
-    double *bytes = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *bytes);
-    uint8_t *given = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *given);
-    double latency, per_byte;
+    double *transfer = sked_i_arena_alloc(&v->arena, transfers ? g->n_edges : 0, sizeof *transfer);
+    double *bytes = sked_i_arena_alloc(&v->arena, costs ? g->n_edges : 0, sizeof *bytes);
+    uint8_t *given = sked_i_arena_alloc(&v->arena, costs ? g->n_edges : 0, sizeof *given);
+    double latency = 0, per_byte = 0;
     int64_t kept = 0;
     if (lag == NULL || transfer == NULL || bytes == NULL || given == NULL)
         return false;
-    sked_i_mean_link(v->costs, &latency, &per_byte);
+    if (costs)
+        sked_i_mean_link(v->costs, &latency, &per_byte);
     for (int64_t k = 0; k < g->n_edges; k++) {
         const int64_t e = edge_at(g, successors, k);
         const double from = v->duration[g->edge_from[e]];
         const double turn = mirrored ? v->duration[g->edge_to[e]] - from : 0;
         if (g->edge_distance[e] > 0)
             continue;
-        lag[kept] = (g->edge_lag_given[e] ? g->edge_lag[e] : from) + turn;
-        transfer[kept] = latency + g->edge_bytes[e] * per_byte;
-        bytes[kept] = g->edge_bytes[e];
-        given[kept++] = g->edge_lag_given[e];
+        lag[kept] = (costs && !g->edge_lag_given[e] ? from : g->edge_lag[e]) + turn;
+        if (transfers)
+            transfer[kept] = costs ? latency + g->edge_bytes[e] * per_byte : sked_i_transfer(p, e);
+        if (costs) {
+            bytes[kept] = g->edge_bytes[e];
+            given[kept] = g->edge_lag_given[e];
+        }
+        kept++;
     }
-    rows->lag = lag;
-    rows->transfer = transfer;
-    rows->bytes = bytes;
-    rows->given = given;
+    *rows = (sked_i_dag_rows){
+        rows->ptr, rows->op, lag, transfers ? transfer : NULL, costs ? bytes : NULL, costs ? given : NULL};
     return true;
 }
 
@@ -131,14 +112,13 @@ static bool make_rows(const sked_problem *p, bool successors, bool mirrored, ske
     rows->lag = g->edge_lag;
     if (g->n_carried > 0 && !copy_ends(g, successors, v, rows))
         return false;
-    if (v->costs != NULL)
-        return copy_costs(g, successors, mirrored, v, rows);
-    const bool as_stored = successors && !mirrored && g->n_carried == 0 && !sked_i_has_transfers(p);
+    const bool as_stored =
+        v->costs == NULL && successors && !mirrored && g->n_carried == 0 && !sked_i_has_transfers(p);
     return as_stored || copy_lags(p, successors, mirrored, v, rows);
 }
 
-static sked_status make(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
-                        sked_i_dag *out, sked_error *err)
+sked_status sked_i_dag_make_costed(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
+                                   sked_i_dag *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_i_dag v = {.n = g->n_ops, .duration = g->duration, .order = g->topo, .mirrored = mirrored};
@@ -170,11 +150,5 @@ static sked_status make(const sked_problem *p, const sked_i_costs *c, bool mirro
 sked_status sked_i_dag_make(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
                             sked_i_dag *out, sked_error *err)
 {
-    return make(p, p->machine != NULL ? c : NULL, mirrored, with_in, out, err);
-}
-
-sked_status sked_i_dag_make_costed(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
-                                   sked_i_dag *out, sked_error *err)
-{
-    return make(p, c, mirrored, with_in, out, err);
+    return sked_i_dag_make_costed(p, p->machine != NULL ? c : NULL, mirrored, with_in, out, err);
 }

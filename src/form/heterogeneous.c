@@ -14,33 +14,36 @@ void sked_i_hetero_free(sked_i_hetero *u)
 
 /* ------------------------------------------------------------------ devices */
 
+static bool able(const sked_i_hetero *u, const int32_t *fix, int32_t i, int32_t d)
+{
+    return sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
+}
+
 /* Devices each op may run on, the shortest time first; of equals the lower number. */
 static sked_status list_able(sked_i_hetero *u, const int32_t *fix, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_keyed *items = NULL, *spare = NULL;
+    sked_i_keyed *items = NULL;
     int64_t count = 0;
     for (int32_t i = 0; i < u->n; i++)
         for (int32_t d = 0; d < u->m; d++)
-            count += sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
+            count += able(u, fix, i, d);
     SKED_OWN(&u->arena, u->able_ptr, (int64_t)u->n + 1);
     SKED_OWN(&u->arena, u->able, count);
-    SKED_NEW(items, u->m);
-    SKED_NEW(spare, u->m);
+    SKED_NEW(items, 2 * (int64_t)u->m);
     u->able_ptr[0] = 0;
     for (int32_t i = 0; i < u->n; i++) {
-        int32_t able = 0;
+        int32_t n = 0;
         for (int32_t d = 0; d < u->m; d++)
-            if (sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d))
-                items[able++] = (sked_i_keyed){sked_i_sort_key(sked_i_hetero_time(u, i, d)), d};
-        sked_i_sort_keyed(items, spare, able);
-        for (int32_t k = 0; k < able; k++)
+            if (able(u, fix, i, d))
+                items[n++] = (sked_i_keyed){sked_i_sort_key(sked_i_hetero_time(u, i, d)), d};
+        sked_i_sort_keyed(items, items + u->m, n);
+        for (int32_t k = 0; k < n; k++)
             u->able[u->able_ptr[i] + k] = (int32_t)items[k].value;
-        u->able_ptr[i + 1] = u->able_ptr[i] + able;
+        u->able_ptr[i + 1] = u->able_ptr[i] + n;
     }
 cleanup:
     free(items);
-    free(spare);
     return st;
 }
 

@@ -1,7 +1,5 @@
 /* A pipelined problem in whole numbers, and its windows at one initiation interval. */
 #include "form/loop.h"
-#include "base/arena.h"
-#include "base/memory.h"
 
 #include <string.h>
 
@@ -138,10 +136,9 @@ int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, cons
 static sked_status make_serial(sked_i_loop *loop, sked_error *err)
 {
     const sked_graph *g = loop->g;
-    loop->serial = sked_i_arena_alloc(&loop->arena, loop->n, sizeof *loop->serial);
-    if (loop->serial == NULL)
-        return sked_i_no_memory(err);
+    sked_status st = SKED_OK;
     int64_t time = 0;
+    SKED_OWN(&loop->arena, loop->serial, loop->n);
     for (int32_t k = 0; k < loop->n; k++) {
         const int32_t i = g->topo[k];
         int64_t at = time > loop->release[i] ? time : loop->release[i];
@@ -154,7 +151,8 @@ static sked_status make_serial(sked_i_loop *loop, sked_error *err)
         time = at + loop->duration[i];
     }
     loop->max_ii = sked_i_loop_plain_ii(loop, loop->serial, NULL);
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 bool sked_i_loop_serial_fits(const sked_i_loop *loop)
@@ -181,9 +179,8 @@ sked_status sked_i_loop_create(const sked_problem *p, sked_i_loop **out, sked_er
 {
     sked_status st = SKED_OK;
     const int32_t n = p->graph->n_ops;
-    sked_i_loop *loop = sked_i_alloc_zero(1, sizeof *loop);
-    if (loop == NULL)
-        return sked_i_no_memory(err);
+    sked_i_loop *loop = NULL;
+    SKED_NEW0(loop, 1);
     *loop = (sked_i_loop){.p = p, .g = p->graph, .n = n, .devices = p->devices, .min_ii = 1};
     loop->pipelined = p->ii != 0 || p->objective == SKED_OBJECTIVE_II;
     if (!sked_i_problem_integral(p))
@@ -218,9 +215,8 @@ void sked_i_loop_destroy(sked_i_loop *loop)
 sked_status sked_i_frame_create(const sked_i_loop *loop, sked_i_frame **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_frame *f = sked_i_alloc_zero(1, sizeof *f);
-    if (f == NULL)
-        return sked_i_no_memory(err);
+    sked_i_frame *f = NULL;
+    SKED_NEW0(f, 1);
     SKED_OWN(&f->arena, f->weight, loop->g->n_edges);
     SKED_OWN(&f->arena, f->lo, loop->n);
     SKED_OWN(&f->arena, f->hi, loop->n);

@@ -1,9 +1,6 @@
 /* Lowers a model to linear rows. */
 #include "form/program.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
-
 #include <stdio.h>
 
 /* Entries allowed per column allowed; windows (from times to) up to which an arc has a row per step. */
@@ -384,15 +381,11 @@ sked_status sked_i_mip_create(const sked_i_program *m, int64_t max_columns, sked
     SKED_OWN(&w.mip->arena, w.mip->first_col, (int64_t)m->n + 1);
     SKED_OWN0(&w.mip->arena, w.mip->stage_col, m->n);
     lower(&w);
-    if (w.failed) {
-        st = sked_i_no_memory(err);
-        goto cleanup;
-    }
-    if (w.too_large) {
-        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model would have more than %.0f entries",
-                         (double)w.max_entries);
-        goto cleanup;
-    }
+    if (w.failed)
+        SKED_TRY(sked_i_no_memory(err));
+    if (w.too_large)
+        SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model would have more than %.0f entries",
+                             (double)w.max_entries));
     *out = w.mip;
     w.mip = NULL;
 cleanup:

@@ -132,15 +132,14 @@ static sked_status add_pool(sked_i_program *m, int32_t resource, bool limited, b
     const sked_graph *g = m->p->graph;
     sked_i_program_pool *q = &m->pool[m->n_pools++];
     sked_status st = SKED_OK;
-    *q = (sked_i_program_pool){resource, limited, measured, capacity, 0, NULL, NULL, NULL};
-    const int64_t first = resource < 0 ? 0 : g->user_ptr[resource];
-    const int64_t users = resource < 0 ? m->n : g->user_ptr[resource + 1] - first;
+    *q = (sked_i_program_pool){.limited = limited, .measured = measured, .capacity = capacity};
+    const int64_t users = sked_i_user_count(g, resource);
     SKED_OWN(&m->arena, q->op, users);
     SKED_OWN(&m->arena, q->amount, users);
     SKED_OWN(&m->arena, q->load, users);
     for (int64_t k = 0; k < users; k++) {
-        const int32_t i = resource < 0 ? (int32_t)k : g->user_op[first + k];
-        const double amount = resource < 0 ? 1 : g->user_amount[first + k];
+        double amount;
+        const int32_t i = sked_i_user(g, resource, k, &amount);
         if (!(g->duration[i] > 0) || !(amount > 0))
             continue;
         q->op[q->count] = i;

@@ -22,9 +22,8 @@ typedef struct sked_i_program_arc {
 
 /* Ops that hold amounts of something while they run. */
 typedef struct sked_i_program_pool {
-    int32_t resource; /* -1: the devices, or all ops where no op has a demand */
-    bool limited;     /* the sum of amount may not exceed capacity */
-    bool measured;    /* the peak of load counts in the objective */
+    bool limited;  /* the sum of amount may not exceed capacity */
+    bool measured; /* the peak of load counts in the objective */
     double capacity;
     int32_t count;
     int32_t *op;

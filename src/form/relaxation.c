@@ -1,8 +1,6 @@
 /* The problem in whole steps. */
 #include "form/relaxation.h"
 
-#include "base/memory.h"
-
 #include <assert.h>
 
 static const int64_t most_steps = (int64_t)1 << 24; /* 57,000 ops on 4,400 steps are common, this is not */
@@ -265,8 +263,6 @@ sked_status sked_i_relaxation_create(const sked_problem *p, int64_t ii, int64_t 
     m->with_memory = p->objective == SKED_OBJECTIVE_MEMORY;
     SKED_TRY(sked_i_loop_create(p, &m->loop, err));
     SKED_TRY(sked_i_frame_create(m->loop, &m->frame, err));
-    if (ii > 0 && ii < m->loop->min_ii)
-        goto cleanup; /* windows would grow for ever */
     if (!sked_i_frame_set(m->loop, m->frame, ii > 0 ? ii : steps + 1, steps))
         goto cleanup;
     SKED_TRY(copy_ops(m, err));

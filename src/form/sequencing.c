@@ -1,8 +1,5 @@
 #include "form/sequencing.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
-
 #include <math.h>
 #include <string.h>
 

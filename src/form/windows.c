@@ -43,8 +43,5 @@ bool sked_i_keeps_horizon(const sked_problem *p, double finish)
 
 bool sked_i_within_horizon(const sked_problem *p, const double *start)
 {
-    double latest = 0;
-    for (int32_t i = 0; i < p->graph->n_ops; i++)
-        latest = fmax(latest, start[i] + p->graph->duration[i]);
-    return sked_i_keeps_horizon(p, latest);
+    return sked_i_keeps_horizon(p, sked_i_critical_path(p->graph, start));
 }

@@ -26,11 +26,12 @@ typedef struct bounder {
     const sked_problem *p;
     const sked_graph *g;
     const sked_i_costs *c;
-    sked_i_kinds like;   /* devices that are alike in what is asked for */
-    int32_t kinds;       /* of them */
-    double *count;       /* [kinds] devices */
-    double *head, *tail; /* [ops * kinds] INFINITY: cannot run there */
-    double *near;        /* [kinds] scratch */
+    sked_i_kinds like;               /* devices that are alike in what is asked for */
+    int32_t kinds;                   /* of them */
+    double *count;                   /* [kinds] devices */
+    double *head, *tail;             /* [ops * kinds] INFINITY: cannot run there */
+    double *near;                    /* [kinds] scratch */
+    double *least_head, *least_rest; /* [ops] over the kinds of the paths; NULL with head and tail */
     sked_i_best_bound best;
 } bounder;
 
@@ -190,8 +191,7 @@ cleanup:
 }
 
 /* Ops cut off by head or rest, at the prices that are best for all. */
-static sked_status cut_bound(bounder *b, const double *head, const double *rest, const double *price,
-                             sked_error *err)
+static sked_status cut_bound(bounder *b, const double *price, sked_error *err)
 {
     const int64_t n = b->g->n_ops;
     sked_status st = SKED_OK;
@@ -205,8 +205,8 @@ static sked_status cut_bound(bounder *b, const double *head, const double *rest,
             double cost = INFINITY;
             for (int32_t k = 0; k < b->kinds; k++)
                 cost = fmin(cost, price[k] * time_on(b, i, k));
-            item[i] = side ? (sked_i_area_item){rest[i], head[i], cost}
-                           : (sked_i_area_item){head[i], rest[i], cost};
+            item[i] = side ? (sked_i_area_item){b->least_rest[i], b->least_head[i], cost}
+                           : (sked_i_area_item){b->least_head[i], b->least_rest[i], cost};
         }
         sked_i_bound_keep(&b->best, sked_i_area_sweep(item, (int32_t)n, offer),
                           "fractional assignment with heads and tails");
@@ -215,7 +215,7 @@ cleanup:
     return st;
 }
 
-static sked_status load_bound(bounder *b, const double *head, const double *rest, sked_error *err)
+static sked_status load_bound(bounder *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     double *time = NULL, *price, *scratch;
@@ -229,32 +229,32 @@ static sked_status load_bound(bounder *b, const double *head, const double *rest
     const sked_i_load load = {rows, b->kinds, time, b->count};
     sked_i_bound_keep(&b->best, sked_i_load_bound(&load, (int32_t)fmin(steps, most_steps), price, scratch),
                       "fractional assignment of the work");
-    if (head != NULL && rows > 0 && b->g->n_ops <= most_cut_ops)
-        SKED_TRY(cut_bound(b, head, rest, price, err));
+    if (b->least_head != NULL && rows > 0 && b->g->n_ops <= most_cut_ops)
+        SKED_TRY(cut_bound(b, price, err));
 cleanup:
     return st;
 }
 
 /* Least head and rest of each op over the kinds of the paths. */
-static sked_status least_ends(bounder *b, double **head, double **rest, sked_error *err)
+static sked_status least_ends(bounder *b, sked_error *err)
 {
     const int64_t n = b->g->n_ops;
     sked_status st = SKED_OK;
     if (b->head == NULL)
         return SKED_OK;
-    SKED_OWN(&b->arena, *head, n);
-    SKED_OWN(&b->arena, *rest, n);
+    SKED_OWN(&b->arena, b->least_head, n);
+    SKED_OWN(&b->arena, b->least_rest, n);
     for (int32_t i = 0; i < n; i++) {
-        (*head)[i] = (*rest)[i] = INFINITY;
+        b->least_head[i] = b->least_rest[i] = INFINITY;
         for (int32_t k = 0; k < b->kinds; k++) {
             const int64_t c = (int64_t)i * b->kinds + k;
             if (isinf(b->head[c]) || isinf(b->tail[c]))
                 continue;
-            (*head)[i] = fmin((*head)[i], b->head[c]);
-            (*rest)[i] = fmin((*rest)[i], b->tail[c] - time_on(b, i, k));
+            b->least_head[i] = fmin(b->least_head[i], b->head[c]);
+            b->least_rest[i] = fmin(b->least_rest[i], b->tail[c] - time_on(b, i, k));
         }
-        if (isinf((*head)[i])) /* no schedule exists: any bound holds */
-            (*head)[i] = (*rest)[i] = 0;
+        if (isinf(b->least_head[i])) /* no schedule exists: any bound holds */
+            b->least_head[i] = b->least_rest[i] = 0;
     }
 cleanup:
     return st;
@@ -283,13 +283,12 @@ sked_status sked_i_bound_machine(const sked_problem *p, const sked_i_costs *c, d
 {
     bounder b = {.p = p, .g = p->graph, .c = c, .best = {sked_i_problem_integral(p), *bound, *why}};
     sked_status st = SKED_OK;
-    double *head = NULL, *rest = NULL;
     SKED_OWN(&b.arena, b.count, b.c->devices);
     SKED_TRY(find_kinds(&b, NULL, err));
     SKED_TRY(path_bound(&b, err));
-    SKED_TRY(least_ends(&b, &head, &rest, err));
+    SKED_TRY(least_ends(&b, err));
     SKED_TRY(tell_apart(&b, err));
-    SKED_TRY(load_bound(&b, head, rest, err));
+    SKED_TRY(load_bound(&b, err));
     *bound = b.best.value;
     *why = b.best.why;
 cleanup:

@@ -35,6 +35,10 @@ typedef struct bounder {
     int32_t *host_op;
     double spent; /* steps of energetic reasoning */
     sked_i_best_bound best;
+    pool q;                   /* the one at hand, and room for its ops: */
+    sked_i_area_item *area;   /* [n] */
+    sked_i_energy_item *item; /* [n] */
+    sked_i_keyed *order, *spare;
 } bounder;
 
 /* ------------------------------------------------------------------ pools */
@@ -103,10 +107,11 @@ static bool fill_pool(const bounder *b, int32_t r, pool *q)
     q->n = 0;
     if (isinf(q->capacity) || q->capacity <= 0)
         return false;
-    for (int64_t k = r >= 0 ? b->g->user_ptr[r] : 0; r >= 0 && k < b->g->user_ptr[r + 1]; k++)
-        add_member(b, q, b->g->user_op[k], b->g->user_amount[k], &total);
-    for (int32_t i = 0; r == -1 && i < b->g->n_ops; i++)
-        add_member(b, q, i, 1, &total);
+    for (int64_t k = 0; r >= -1 && k < sked_i_user_count(b->g, r); k++) {
+        double amount;
+        const int32_t i = sked_i_user(b->g, r, k, &amount);
+        add_member(b, q, i, amount, &total);
+    }
     for (int64_t k = r < -1 ? b->host_ptr[-r - 2] : 0; r < -1 && k < b->host_ptr[-r - 1]; k++)
         add_member(b, q, b->host_op[k], 1, &total);
     q->capacity = usable(q, b->g->integral);
@@ -133,16 +138,16 @@ double sked_i_area_sweep(sked_i_area_item *items, int32_t n, double capacity)
     return best;
 }
 
-static void area_bound(bounder *b, const pool *q, sked_i_area_item *items)
+static void area_bound(bounder *b, const pool *q)
 {
     for (int side = 0; side < 2; side++) {
         for (int32_t k = 0; k < q->n; k++) {
             const int32_t i = q->op[k];
             const double rest = b->tail[i] - b->g->duration[i], area = q->amount[k] * b->g->duration[i];
-            items[k] = side ? (sked_i_area_item){rest, b->head[i], area}
-                            : (sked_i_area_item){b->head[i], rest, area};
+            b->area[k] = side ? (sked_i_area_item){rest, b->head[i], area}
+                              : (sked_i_area_item){b->head[i], rest, area};
         }
-        sked_i_bound_keep(&b->best, sked_i_area_sweep(items, q->n, q->capacity), q->area_name);
+        sked_i_bound_keep(&b->best, sked_i_area_sweep(b->area, q->n, q->capacity), q->area_name);
     }
 }
 
@@ -164,16 +169,16 @@ static void destroy(bounder *b, const pool *q, sked_i_energy *e, double length)
     sked_i_bound_keep(&b->best, low + 1, q->destructive_name);
 }
 
-static sked_status energy_bound(bounder *b, const pool *q, sked_i_energy_item *items, sked_error *err)
+static sked_status energy_bound(bounder *b, const pool *q, sked_error *err)
 {
     sked_i_energy e;
     const double length = b->best.value; /* windows for a schedule of the best bound so far */
     for (int32_t k = 0; k < q->n; k++) {
         const int32_t i = q->op[k];
         const double late = fmax(length - b->tail[i], b->head[i]); /* rounding */
-        items[k] = (sked_i_energy_item){b->head[i], late, b->g->duration[i], q->amount[k]};
+        b->item[k] = (sked_i_energy_item){b->head[i], late, b->g->duration[i], q->amount[k]};
     }
-    const sked_status st = sked_i_energy_init(&e, items, q->n, energy_budget, err);
+    const sked_status st = sked_i_energy_init(&e, b->item, q->n, energy_budget, err);
     if (st != SKED_OK)
         return st;
     b->spent += (b->best.whole ? 1 + max_questions : 1) * fmin(energy_budget, 12.0 * q->n * q->n);
@@ -195,48 +200,36 @@ static bool finishes_first(const sked_graph *g)
     return true;
 }
 
-typedef struct rank {
-    double value;
-    int32_t k;
-} rank;
-
-static int by_value_descending(const void *x, const void *y)
-{
-    const rank *a = x, *b = y;
-    if (a->value != b->value)
-        return a->value > b->value ? -1 : 1;
-    return (a->k > b->k) - (a->k < b->k);
-}
-
 /*
  * side 0: the head of op is at least h + (work in the pool of its ancestors of head h or more) / capacity.
  * side 1: the same for its rest, with its descendants. order: the pool's ops, largest head (rest) first.
  */
-static double passed_work(const bounder *b, const pool *q, int32_t op, int side, const rank *order)
+static double passed_work(const bounder *b, const pool *q, int32_t op, int side)
 {
     double best = 0, area = 0;
     for (int32_t k = 0; k < q->n; k++) {
-        const int32_t i = q->op[order[k].k];
+        const int32_t i = q->op[b->order[k].value];
         if (!(side ? sked_i_closure_has(b->closure, op, i) : sked_i_closure_has(b->closure, i, op)))
             continue;
-        area += q->amount[order[k].k] * b->g->duration[i];
-        best = fmax(best, order[k].value + area / q->capacity);
+        area += q->amount[b->order[k].value] * b->g->duration[i];
+        best = fmax(best, area / q->capacity - sked_i_sort_value(b->order[k].key));
     }
     return best;
 }
 
-/* Raises heads (tails) by passed_work and carries the rise along the edges. Ops in topological order. */
-static void sharpen(bounder *b, const pool *q, int side, rank *order)
+/* Raises heads (tails) by passed_work and carries the rise along the edges. Ops in topological b->order. */
+static void sharpen(bounder *b, const pool *q, int side)
 {
     const sked_graph *g = b->g;
     for (int32_t k = 0; k < q->n; k++) {
         const int32_t i = q->op[k];
-        order[k] = (rank){side ? b->tail[i] - g->duration[i] : b->head[i], k};
+        const double value = side ? b->tail[i] - g->duration[i] : b->head[i];
+        b->order[k] = (sked_i_keyed){sked_i_sort_key(-value), k};
     }
-    qsort(order, (size_t)q->n, sizeof *order, by_value_descending);
+    sked_i_sort_keyed(b->order, b->spare, q->n);
     for (int32_t k = 0; k < g->n_ops; k++) {
         const int32_t i = g->topo[side ? g->n_ops - 1 - k : k];
-        const double least = passed_work(b, q, i, side, order) * (b->best.whole ? 1 : 1 - 1e-12);
+        const double least = passed_work(b, q, i, side) * (b->best.whole ? 1 : 1 - 1e-12);
         const double reached = b->best.whole ? ceil(least - 1e-9 * fmax(1, least)) : least;
         if (side) {
             b->tail[i] = fmax(b->tail[i], reached + g->duration[i]);
@@ -272,13 +265,6 @@ static void keep_paths(bounder *b, const char *name)
 
 /* ------------------------------------------------------------------ all pools */
 
-typedef struct workspace {
-    pool q;
-    sked_i_area_item *area;
-    sked_i_energy_item *item;
-    rank *order;
-} workspace;
-
 /* Up to -2: devices with ops fixed on them, the last one first; -1: all devices; then resources. */
 static int32_t first_pool(const bounder *b)
 {
@@ -294,22 +280,22 @@ static sked_status prepare_closure(bounder *b, sked_error *err)
     return sked_i_closure_create(b->g, 0, &b->closure, err);
 }
 
-static sked_status ask_pools(bounder *b, workspace *w, sked_error *err)
+static sked_status ask_pools(bounder *b, sked_error *err)
 {
-    pool *q = &w->q;
+    pool *q = &b->q;
     for (int32_t r = first_pool(b); b->closure && r < b->g->n_resources; r++)
         if (fill_pool(b, r, q)) {
-            sharpen(b, q, 0, w->order);
-            sharpen(b, q, 1, w->order);
+            sharpen(b, q, 0);
+            sharpen(b, q, 1);
         }
     keep_paths(b, "paths with the work before and after them");
     for (int32_t r = first_pool(b); r < b->g->n_resources; r++) {
         if (!fill_pool(b, r, q))
             continue;
-        area_bound(b, q, w->area);
+        area_bound(b, q);
         if (q->n > max_ops_for_energy || b->spent > total_budget)
             continue;
-        const sked_status st = energy_bound(b, q, w->item, err);
+        const sked_status st = energy_bound(b, q, err);
         if (st != SKED_OK)
             return st;
     }
@@ -319,21 +305,21 @@ static sked_status ask_pools(bounder *b, workspace *w, sked_error *err)
 sked_status sked_i_bound_makespan(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
     bounder b = {.p = p, .g = p->graph, .best = {sked_i_problem_integral(p), 0, "critical path"}};
-    workspace w = {0};
     sked_status st = SKED_OK;
     const int64_t n = p->graph->n_ops;
     SKED_OWN(&b.arena, b.head, n);
     SKED_OWN(&b.arena, b.tail, n);
-    SKED_OWN(&b.arena, w.q.op, n);
-    SKED_OWN(&b.arena, w.q.amount, n);
-    SKED_OWN(&b.arena, w.area, n);
-    SKED_OWN(&b.arena, w.item, n);
-    SKED_OWN(&b.arena, w.order, n);
+    SKED_OWN(&b.arena, b.q.op, n);
+    SKED_OWN(&b.arena, b.q.amount, n);
+    SKED_OWN(&b.arena, b.area, n);
+    SKED_OWN(&b.arena, b.item, n);
+    SKED_OWN(&b.arena, b.order, n);
+    SKED_OWN(&b.arena, b.spare, n);
     plain_paths(&b);
     keep_paths(&b, "fixed starts");
     SKED_TRY(find_hosts(&b, err));
     SKED_TRY(prepare_closure(&b, err));
-    SKED_TRY(ask_pools(&b, &w, err));
+    SKED_TRY(ask_pools(&b, err));
     *bound = b.best.value;
     *why = b.best.why;
 cleanup:

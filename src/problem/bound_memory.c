@@ -91,32 +91,27 @@ static void set_side(const prober *b, int32_t moment, int32_t i, double soonest,
                                                                             : SKED_I_FREE;
 }
 
-/* Just before a time. */
-static void look_at_time(const prober *b, int32_t moment, double time)
+/* Windows of all ops relative to the start of op x, to b->from and b->to. */
+static void set_windows_around(prober *b, int32_t x)
 {
-    for (int32_t i = 0; i < b->g->n_ops; i++)
-        set_side(b, moment, i, b->early[i], b->late[i], time);
-}
-
-/* Just before so long after the start of op x, whose paths are measured. */
-static void look_after_start(const prober *b, int32_t moment, int32_t x, double delay)
-{
-    for (int32_t i = 0; i < b->g->n_ops; i++)
-        set_side(b, moment, i, fmax(b->from[i], b->early[i] - b->late[x]),
-                 fmin(-b->to[i], b->late[i] - b->early[x]), delay);
+    measure_paths(b, x);
+    for (int32_t i = 0; i < b->g->n_ops; i++) {
+        b->from[i] = fmax(b->from[i], b->early[i] - b->late[x]);
+        b->to[i] = fmin(-b->to[i], b->late[i] - b->early[x]);
+    }
 }
 
 /* The bound that the moments around this one give, `before` of them earlier. */
 static double probe(prober *b, const candidate *x, int32_t before)
 {
-    if (x->op >= 0)
-        measure_paths(b, x->op);
+    const bool around = x->op >= 0;
+    const double *const soonest = around ? b->from : b->early, *const latest = around ? b->to : b->late;
+    if (around)
+        set_windows_around(b, x->op);
     for (int32_t j = 0; j < b->shape.count; j++) {
-        const double delay = (j - before) * b->shape.spacing;
-        if (x->op >= 0)
-            look_after_start(b, j, x->op, delay);
-        else
-            look_at_time(b, j, x->time + delay);
+        const double delay = (j - before) * b->shape.spacing, time = around ? delay : x->time + delay;
+        for (int32_t i = 0; i < b->g->n_ops; i++)
+            set_side(b, j, i, soonest[i], latest[i], time);
     }
     const double sum = sked_i_live_cut_least(b->cut, b->side, &b->effort);
     return b->shape.pipelined ? sum : sum / b->shape.count;
@@ -376,16 +371,6 @@ cleanup:
 }
 
 /* ------------------------------------------------------------------ prices */
-
-/* Windows of all ops relative to the start of op x, to b->from and b->to. */
-static void set_windows_around(prober *b, int32_t x)
-{
-    measure_paths(b, x);
-    for (int32_t i = 0; i < b->g->n_ops; i++) {
-        b->from[i] = fmax(b->from[i], b->early[i] - b->late[x]);
-        b->to[i] = fmin(-b->to[i], b->late[i] - b->early[x]);
-    }
-}
 
 /* The largest distance of an edge. */
 static double farthest_reader(const sked_graph *g)

@@ -113,12 +113,11 @@ static sked_status resource_bound(const sked_problem *p, double *out, sked_error
     double sum = 0;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
-    for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
-        const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
-        double least;
-        for (int64_t k = first; k < end; k++) {
-            const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
-            add_item(&w, i, g->duration[i], g->weight[i] * (pooled ? g->user_amount[k] : 1));
+    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) { /* -1: all ops */
+        double least, amount;
+        for (int64_t k = 0; k < sked_i_user_count(g, r); k++) {
+            const int32_t i = sked_i_user(g, r, k, &amount);
+            add_item(&w, i, g->duration[i], g->weight[i] * amount);
         }
         SKED_TRY(least_peak(&w, &least, err));
         sum += least;

@@ -20,11 +20,6 @@ typedef struct span_flow {
     sked_i_network net;
 } span_flow;
 
-static bool keeps(const span_flow *f, int64_t e)
-{
-    return f->g->edge_distance[e] == 0 || f->ii > 0;
-}
-
 static double length_of(const sked_graph *g, double ii, int64_t e)
 {
     return g->edge_lag[e] - (ii > 0 ? g->edge_distance[e] * ii : 0);
@@ -32,7 +27,7 @@ static double length_of(const sked_graph *g, double ii, int64_t e)
 
 bool sked_i_communicates(const sked_graph *g, double ii, int64_t e)
 {
-    return g->edge_bytes[e] > 0 && (g->edge_distance[e] == 0 || ii > 0);
+    return g->edge_bytes[e] > 0 && sked_i_edge_counts(g, ii > 0, e);
 }
 
 bool sked_i_must_communicate(const sked_graph *g, double ii)
@@ -47,7 +42,7 @@ static void weigh(span_flow *f)
 {
     const sked_graph *g = f->g;
     for (int64_t e = 0; e < g->n_edges; e++) {
-        f->most += keeps(f, e) ? fabs(length_of(g, f->ii, e)) : 0;
+        f->most += sked_i_edge_counts(g, f->ii > 0, e) ? fabs(length_of(g, f->ii, e)) : 0;
         if (sked_i_communicates(g, f->ii, e)) {
             f->weight[g->edge_to[e]]++;
             f->weight[g->edge_from[e]]--;
@@ -68,7 +63,7 @@ static void plant(span_flow *f)
         sked_i_network_hang(net, i, net->root, f->weight[i] > 0 ? after : before, fabs(f->weight[i]));
     }
     for (int64_t e = 0; e < g->n_edges; e++)
-        if (keeps(f, e))
+        if (sked_i_edge_counts(g, f->ii > 0, e))
             (void)sked_i_network_add(net, g->edge_from[e], g->edge_to[e], length_of(g, f->ii, e));
     sked_i_network_settle(net);
 }

@@ -45,29 +45,27 @@ sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool 
                               sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_keyed *item = NULL, *spare = NULL;
+    sked_i_keyed *item = NULL;
     int32_t *name = NULL;
     *out = (sked_i_kinds){0};
     SKED_OWN(&out->arena, out->of, c->devices);
     SKED_OWN0(&out->arena, out->size, c->devices);
     SKED_OWN(&out->arena, out->first, c->devices);
     SKED_OWN(&out->arena, out->device, c->devices);
-    SKED_NEW(item, c->devices);
-    SKED_NEW(spare, c->devices);
+    SKED_NEW(item, 2 * (int64_t)c->devices);
     SKED_NEW(name, c->devices);
     if (apart == NULL && c->machine != NULL)
         apart = c->machine->link_kind;
     for (int32_t d = 0; d < c->devices; d++)
         item[d] = (sked_i_keyed){
             (uint64_t)sked_i_device_time_kind(c, d) << 32 | (uint32_t)(apart != NULL ? apart[d] : 0), d};
-    sked_i_sort_keyed(item, spare, c->devices);
+    sked_i_sort_keyed(item, item + c->devices, c->devices);
     number_by_time(out, item, c->devices, name);
     if (!by_time)
         number_by_device(out, c->devices, name);
     list_members(out, c->devices);
 cleanup:
     free(item);
-    free(spare);
     free(name);
     return st;
 }

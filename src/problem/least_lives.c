@@ -21,36 +21,24 @@ typedef struct lives {
     promise *order;  /* [n] */
 } lives;
 
-static bool counts(const lives *x, int64_t e)
+/* The longest lag to a reader, the edge itself; *most: no path to a reader is longer. */
+static double direct_life(const lives *x, int32_t v, double *most)
 {
-    return x->g->edge_distance[e] == 0 || x->interval > 0;
-}
-
-/* The longest lag to a reader: the edge itself. */
-static double direct_life(const lives *x, int32_t v)
-{
-    double longest = 0;
-    for (int64_t e = x->g->succ_ptr[v]; e < x->g->succ_ptr[v + 1]; e++)
-        if (counts(x, e))
-            longest = fmax(longest, x->g->edge_lag[e]);
+    const sked_graph *g = x->g;
+    double longest = *most = 0;
+    for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
+        if (sked_i_edge_counts(g, x->interval > 0, e)) {
+            longest = fmax(longest, g->edge_lag[e]);
+            *most = fmax(*most, x->head[g->edge_to[e]] - x->head[v] + g->edge_distance[e] * x->interval);
+        }
     return longest;
-}
-
-/* No path to a reader is longer than this. */
-static double most_life(const lives *x, int32_t v)
-{
-    double most = 0;
-    for (int64_t e = x->g->succ_ptr[v]; e < x->g->succ_ptr[v + 1]; e++)
-        if (counts(x, e))
-            most = fmax(most, x->head[x->g->edge_to[e]] - x->head[v] + x->g->edge_distance[e] * x->interval);
-    return most;
 }
 
 static int32_t last_reader(const lives *x, int32_t v)
 {
     int32_t last = x->place[v];
     for (int64_t e = x->g->succ_ptr[v]; e < x->g->succ_ptr[v + 1]; e++)
-        if (counts(x, e) && x->place[x->g->edge_to[e]] > last)
+        if (sked_i_edge_counts(x->g, x->interval > 0, e) && x->place[x->g->edge_to[e]] > last)
             last = x->place[x->g->edge_to[e]];
     return last;
 }
@@ -78,7 +66,7 @@ static double path_life(lives *x, int32_t v, double *work)
     }
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
         const int32_t to = x->place[g->edge_to[e]];
-        if (counts(x, e) && to >= first)
+        if (sked_i_edge_counts(x->g, x->interval > 0, e) && to >= first)
             longest = fmax(longest, x->dist[to] + g->edge_distance[e] * x->interval);
     }
     return longest;
@@ -107,8 +95,9 @@ sked_status sked_i_least_lives(const sked_problem *p, const sked_i_bound_effort 
     for (int32_t k = 0; k < g->n_ops; k++)
         x.place[g->topo[k]] = k;
     for (int32_t v = 0; v < g->n_ops; v++) {
-        life[v] = direct_life(&x, v);
-        x.order[v] = (promise){g->memory[v] * (most_life(&x, v) - life[v]), v};
+        double most;
+        life[v] = direct_life(&x, v, &most);
+        x.order[v] = (promise){g->memory[v] * (most - life[v]), v};
     }
     qsort(x.order, (size_t)g->n_ops, sizeof *x.order, by_gain);
     for (int32_t k = 0; k < g->n_ops && work > 0 && x.order[k].gain > 0 && !sked_i_limit_heard(effort->limit);

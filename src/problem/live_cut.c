@@ -73,10 +73,9 @@ sked_status sked_i_live_cut_create(const sked_graph *g, const sked_i_live_moment
                                    sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_live_cut *c = sked_i_alloc_zero(1, sizeof *c);
+    sked_i_live_cut *c = NULL;
     const int64_t ops = (int64_t)m->count * g->n_ops, edges = m->count * g->n_edges;
-    if (c == NULL)
-        return sked_i_no_memory(err);
+    SKED_NEW0(c, 1);
     c->g = g;
     c->n = g->n_ops;
     c->moments = m->count;

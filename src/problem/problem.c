@@ -209,7 +209,7 @@ static sked_status check_machine(const sked_problem *p, const sked_i_costs *c, s
 /* "a -> b -> ... -> z": the longest path, at most ten names. */
 static void name_path(const sked_graph *g, const double *head, sked_i_buffer *text)
 {
-    int32_t op = 0, shown = 0;
+    int32_t op = 0;
     int32_t path[8];
     char name[80];
     for (int32_t i = 0; i < g->n_ops; i++)
@@ -227,8 +227,8 @@ static void name_path(const sked_graph *g, const double *head, sked_i_buffer *te
             }
         }
     }
-    for (int32_t k = length - 1; k >= 0 && shown < 8 && k > length - 9; k--, shown++)
-        sked_i_buffer_format(text, "%s%s", shown ? " -> " : "",
+    for (int32_t k = length - 1; k >= 0 && k >= length - 8; k--)
+        sked_i_buffer_format(text, "%s%s", k < length - 1 ? " -> " : "",
                              sked_i_op_label(g, path[k % 8], name, sizeof name));
     if (length > 8)
         sked_i_buffer_format(text, " -> ... (%d more)", (int)(length - 8));

@@ -29,9 +29,7 @@ static void close_component(walker *w, int32_t root)
         w->component[op] = w->count;
         members++;
     } while (op != root);
-    if (w->size != NULL)
-        w->size[w->count] = members;
-    w->count++;
+    w->size[w->count++] = members;
 }
 
 static void enter(walker *w, int32_t op)
@@ -147,27 +145,26 @@ static int32_t parent_cycle(recurrence *r)
     return -1;
 }
 
-/* Notes the cycle of parent edges through `op`, in forward order. */
-static void note_cycle(const recurrence *r, int32_t op, sked_i_min_ii *out)
+/* Notes the cycle through `op` in forward order. edge: of each op on it to the next one, or from the one
+ * before. */
+static void note_cycle(const sked_graph *g, const int64_t *edge, bool forward, int32_t op, sked_i_min_ii *out)
 {
-    const sked_graph *g = r->g;
-    double lag = 0, distance = 0;
-    int32_t length = 0, i = op;
+    const int32_t *next = forward ? g->edge_to : g->edge_from;
+    int32_t i = op;
+    out->cycle_lag = out->cycle_distance = 0;
+    out->cycle_length = 0;
     do {
-        lag += g->edge_lag[r->parent[i]];
-        distance += g->edge_distance[r->parent[i]];
-        length++;
-        i = g->edge_from[r->parent[i]];
+        out->cycle_lag += g->edge_lag[edge[i]];
+        out->cycle_distance += g->edge_distance[edge[i]];
+        out->cycle_length++;
+        i = next[edge[i]];
     } while (i != op);
     /* Backwards from op the cycle reads op, last, ..., first: op stands first in forward order. */
-    for (int32_t k = 0; k < length; k++, i = g->edge_from[r->parent[i]]) {
-        const int32_t place = (length - k) % length;
+    for (int32_t k = 0; k < out->cycle_length; k++, i = next[edge[i]]) {
+        const int32_t place = forward ? k : (out->cycle_length - k) % out->cycle_length;
         if (place < SKED_I_CYCLE_SHOWN)
             out->cycle[place] = i;
     }
-    out->cycle_length = length;
-    out->cycle_lag = lag;
-    out->cycle_distance = distance;
 }
 
 /* Finds a cycle too long for ii and notes it; false: there is none. Potentials go on from where they are. */
@@ -182,7 +179,7 @@ static bool find_long_cycle(recurrence *r, double ii, sked_i_min_ii *out)
         next_check = pass + 1 + pass / 4; /* checks cost a pass: keep them a share of the work */
         const int32_t op = parent_cycle(r);
         if (op >= 0) {
-            note_cycle(r, op, out);
+            note_cycle(r->g, r->parent, false, op, out);
             return true;
         }
         if (pass > r->g->n_carried + 1)
@@ -330,21 +327,6 @@ static bool improve(policy *x, double ratio, double least)
     return better;
 }
 
-static void note_policy(const policy *x, sked_i_min_ii *out)
-{
-    const sked_graph *g = x->r->g;
-    int32_t length = 0, i = x->root;
-    do {
-        if (length < SKED_I_CYCLE_SHOWN)
-            out->cycle[length] = i;
-        length++;
-        i = g->edge_to[x->edge[i]];
-    } while (i != x->root);
-    out->cycle_length = length;
-    out->cycle_lag = x->lag;
-    out->cycle_distance = x->distance;
-}
-
 /* Leaves potentials in r->at, and the cycle in *out if it is longer than the one there. */
 static void iterate_policy(policy *x, double least, sked_i_min_ii *out)
 {
@@ -354,7 +336,7 @@ static void iterate_policy(policy *x, double least, sked_i_min_ii *out)
         find_best_cycle(x);
         const double ratio = x->lag / x->distance;
         if (x->lag > 0 && (out->cycle_length == 0 || ratio > out->cycle_lag / out->cycle_distance))
-            note_policy(x, out);
+            note_cycle(x->r->g, x->edge, true, x->root, out);
         evaluate(x, ratio);
         if (!improve(x, ratio, least))
             break;

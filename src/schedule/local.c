@@ -8,7 +8,6 @@
  * bytes, plus one mean edge for the transfer itself, and less the more time there is between the two ops.
  */
 #include "base/arena.h"
-#include "base/memory.h"
 #include "base/sort.h"
 #include "schedule/schedule.h"
 
@@ -227,12 +226,6 @@ cleanup:
     return st;
 }
 
-static void close_localiser(localiser *x)
-{
-    sked_simulator_destroy(x->machine);
-    sked_i_arena_free(&x->arena);
-}
-
 /* The devices of the pass with the shortest replay, into device; how long that is. */
 static double best_of_passes(localiser *x, int32_t *device)
 {
@@ -255,13 +248,13 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     sked_status st = SKED_OK;
     const sked_graph *g = p->graph;
     localiser x = {.g = g, .s = s, .m = s->devices < g->n_ops ? s->devices : g->n_ops};
-    int32_t *name = NULL;
+    int32_t *name;
     if (delayed != NULL)
         *delayed = 0;
     if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || sked_i_has_memory_limit(p) ||
         x.m < 2)
         return SKED_OK;
-    SKED_NEW(name, s->devices);
+    SKED_OWN(&x.arena, name, s->devices);
     sked_i_schedule_name_devices(s, name); /* there may be more devices than ops */
     SKED_TRY(open_localiser(&x, err));
     const double least = best_of_passes(&x, s->device);
@@ -269,7 +262,7 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     if (delayed != NULL)
         *delayed = least;
 cleanup:
-    free(name);
-    close_localiser(&x);
+    sked_simulator_destroy(x.machine);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -208,12 +208,12 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, c
     double sum = 0;
     SKED_NEW(v, g->n_ops);
     const double tolerance = time_tolerance(p, c, s);
-    for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
-        const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
+    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) { /* -1: all ops */
         int64_t n = 0;
-        for (int64_t k = first; k < end; k++) {
-            const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
-            const double amount = (pooled ? g->user_amount[k] : 1) * g->weight[i];
+        for (int64_t k = 0; k < sked_i_user_count(g, r); k++) {
+            double amount;
+            const int32_t i = sked_i_user(g, r, k, &amount);
+            amount *= g->weight[i];
             if (amount > 0)
                 v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(c, s, i), amount};
         }

@@ -8,7 +8,10 @@
 #include "problem/costs.h"
 
 /* Latest finish. O(ops). */
-double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s);
+static inline double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s)
+{
+    return sked_i_critical_path(g, s->start);
+}
 
 /*
  * Ops by start; equal starts (zero durations) in the graph's topological order, so that no cycle arises: as

@@ -343,13 +343,21 @@ static bool exceeds(const events *ev, int64_t n, double base, double limit, doub
     return false;
 }
 
-/* What one op holds of one resource. */
-typedef struct use {
-    double amount;
-    int32_t op;
-} use;
+/* The numbers 0..n-1 by their key: those of key b are order[first[b]] .. order[first[b + 1] - 1], rising. */
+static void sort_into(int64_t n, const int32_t *key, int32_t keys, int64_t *first, int64_t *order)
+{
+    memset(first, 0, ((size_t)keys + 2) * sizeof *first);
+    for (int64_t k = 0; k < n; k++)
+        first[key[k] + 2]++;
+    for (int32_t b = 0; b < keys; b++)
+        first[b + 2] += first[b + 1];
+    for (int64_t k = 0; k < n; k++)
+        order[first[key[k] + 1]++] = k;
+}
 
-static sked_status check_resource(const judge *j, int32_t r, const use *uses, int64_t count, const events *ev)
+/* demand: the demands on the resource. user: the op of each. */
+static sked_status check_resource(const judge *j, int32_t r, const int64_t *demand, int64_t count,
+                                  const int32_t *user, const events *ev)
 {
     const sked_graph *g = j->p->graph;
     const double capacity = j->p->capacity ? j->p->capacity[r] : g->capacity[r];
@@ -359,7 +367,7 @@ static sked_status check_resource(const judge *j, int32_t r, const use *uses, in
     double base = 0, when, load;
     int32_t op;
     for (int64_t k = 0; k < count; k++)
-        n += add_events(j, uses[k].op, uses[k].amount, ev->at + n, &base);
+        n += add_events(j, user[demand[k]], g->demand_amount[demand[k]], ev->at + n, &base);
     const double slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
     if (!exceeds(ev, n, base, capacity + slack, &when, &load, &op))
         return SKED_OK;
@@ -377,19 +385,17 @@ static sked_status check_resources(const judge *j, const events *ev)
     sked_status st = SKED_OK;
     sked_error *err = j->err;
     sked_i_arena arena = {0};
-    int64_t *first;
-    use *uses;
-    SKED_OWN0(&arena, first, (int64_t)g->n_resources + 2);
-    SKED_OWN(&arena, uses, count);
-    for (int64_t k = 0; k < count; k++)
-        first[g->demand_resource[k] + 2]++;
-    for (int64_t r = 1; r <= g->n_resources; r++)
-        first[r + 1] += first[r];
+    int64_t *first, *demand;
+    int32_t *user;
+    SKED_OWN(&arena, first, (int64_t)g->n_resources + 2);
+    SKED_OWN(&arena, demand, count);
+    SKED_OWN(&arena, user, count);
     for (int32_t i = 0; i < g->n_ops; i++)
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
-            uses[first[g->demand_resource[k] + 1]++] = (use){g->demand_amount[k], i};
+            user[k] = i;
+    sort_into(count, g->demand_resource, g->n_resources, first, demand);
     for (int32_t r = 0; r < g->n_resources; r++)
-        SKED_TRY(check_resource(j, r, uses + first[r], first[r + 1] - first[r], ev));
+        SKED_TRY(check_resource(j, r, demand + first[r], first[r + 1] - first[r], user, ev));
 cleanup:
     sked_i_arena_free(&arena);
     return st;
@@ -406,23 +412,15 @@ static const char *device_label(const judge *j, int32_t d, char buf[64])
 }
 
 /* One op at a time: every device is a pool of one. Ops are bucketed by device first. */
-static sked_status check_devices(const judge *j, const events *ev, int64_t *first, int32_t *member)
+static sked_status check_devices(const judge *j, const events *ev, int64_t *first, int64_t *member)
 {
-    const sked_graph *g = j->p->graph;
-    const int32_t m = j->p->devices;
-    memset(first, 0, ((size_t)m + 1) * sizeof *first);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        first[j->s->device[i] + 1]++;
-    for (int32_t d = 0; d < m; d++)
-        first[d + 1] += first[d];
-    for (int32_t i = 0; i < g->n_ops; i++)
-        member[first[j->s->device[i]]++] = i;
-    for (int32_t d = 0; d < m; d++) {
+    sort_into(j->p->graph->n_ops, j->s->device, j->p->devices, first, member);
+    for (int32_t d = 0; d < j->p->devices; d++) {
         int64_t n = 0;
         double base = 0, when, load;
         int32_t op;
-        for (int64_t k = d ? first[d - 1] : 0; k < first[d]; k++)
-            n += add_events(j, member[k], 1, ev->at + n, &base);
+        for (int64_t k = first[d]; k < first[d + 1]; k++)
+            n += add_events(j, (int32_t)member[k], 1, ev->at + n, &base);
         if (!exceeds(ev, n, base, 1, &when, &load, &op))
             continue;
         char name[80], device[64];
@@ -439,15 +437,14 @@ static sked_status check_pools(const judge *j)
     sked_error *err = j->err;
     sked_i_arena arena = {0};
     events ev;
-    int64_t *first;
-    int32_t *member;
+    int64_t *first, *member;
     const sked_graph *g = j->p->graph;
     if (j->p->devices == 0 && g->n_resources == 0)
         return SKED_OK;
     const int64_t most = (j->s->ii > 0 ? 4 : 2) * (int64_t)g->n_ops;
     SKED_TRY(events_make(&ev, &arena, most, err));
     if (j->p->devices > 0) {
-        SKED_OWN(&arena, first, (int64_t)j->p->devices + 1);
+        SKED_OWN(&arena, first, (int64_t)j->p->devices + 2);
         SKED_OWN(&arena, member, g->n_ops);
         SKED_TRY(check_devices(j, &ev, first, member));
     }
@@ -481,17 +478,18 @@ static sked_status check_limits(const judge *j)
 /* A value on one device: where it was made, or where a copy of it is read. */
 typedef struct holding {
     double begin, end;
-    int32_t op, device;
+    int32_t op;
 } holding;
 
 typedef struct store {
-    holding *at; /* [ops + edges] */
+    holding *at;     /* [ops + edges] */
+    int32_t *device; /* [ops + edges] where each is */
     int64_t count;
     int32_t *seen;  /* [devices] op + 1 whose copy is `copy` */
     int64_t *copy;  /* [devices] its index */
     double end;     /* of the schedule */
     bool to_finish; /* readers hold what they read until they end */
-    int64_t *first; /* [devices + 1] */
+    int64_t *first; /* [devices + 2] */
     int64_t *order; /* holdings by device */
 } store;
 
@@ -522,7 +520,8 @@ static void hold_value(const judge *j, store *x, int32_t op)
         if (x->seen[d] != op + 1) {
             x->seen[d] = op + 1;
             x->copy[d] = x->count++;
-            x->at[x->copy[d]] = (holding){arrival, release, op, d};
+            x->device[x->copy[d]] = d;
+            x->at[x->copy[d]] = (holding){arrival, release, op};
         }
         holding *const h = &x->at[x->copy[d]];
         h->begin = fmin(h->begin, arrival);
@@ -530,7 +529,8 @@ static void hold_value(const judge *j, store *x, int32_t op)
     }
     if (g->keep != NULL && g->keep[op])
         end = fmax(end, x->end);
-    x->at[own] = (holding){s->start[op], end, op, home};
+    x->device[own] = home;
+    x->at[own] = (holding){s->start[op], end, op};
 }
 
 /* All holdings of `device` (-1: of all) against a limit. */
@@ -556,19 +556,6 @@ static sked_status check_store(const judge *j, const store *x, int32_t device, d
                   op >= 0 ? name_of(j, op, name) : "?", limit);
 }
 
-static void order_by_device(store *x, int32_t devices)
-{
-    memset(x->first, 0, ((size_t)devices + 1) * sizeof *x->first);
-    for (int64_t k = 0; k < x->count; k++)
-        x->first[x->at[k].device + 1]++;
-    for (int32_t d = 0; d < devices; d++)
-        x->first[d + 1] += x->first[d];
-    for (int64_t k = x->count - 1; k >= 0; k--) /* each end runs back to its begin, which is the one before */
-        x->order[--x->first[x->at[k].device + 1]] = k;
-    memmove(x->first, x->first + 1, (size_t)devices * sizeof *x->first);
-    x->first[devices] = x->count;
-}
-
 static bool has_limit(const sked_problem *p)
 {
     for (int32_t d = 0; p->machine != NULL && d < p->machine->n_devices; d++)
@@ -590,16 +577,17 @@ static sked_status check_memory(const judge *j)
     if (!has_limit(p))
         return SKED_OK;
     SKED_OWN(&arena, x.at, g->n_ops + g->n_edges);
+    SKED_OWN(&arena, x.device, g->n_ops + g->n_edges);
     SKED_OWN(&arena, x.order, g->n_ops + g->n_edges);
     SKED_OWN0(&arena, x.seen, devices);
     SKED_OWN(&arena, x.copy, devices);
-    SKED_OWN(&arena, x.first, (int64_t)devices + 1);
+    SKED_OWN(&arena, x.first, (int64_t)devices + 2);
     for (int32_t i = 0; i < g->n_ops; i++)
         x.end = fmax(x.end, j->s->start[i] + time_of(j, i));
     for (int32_t i = 0; i < g->n_ops; i++)
         if (g->memory[i] > 0)
             hold_value(j, &x, i);
-    order_by_device(&x, devices);
+    sort_into(x.count, x.device, devices, x.first, x.order);
     SKED_TRY(events_make(&ev, &arena, 4 * x.count, err));
     for (int32_t d = 0; p->machine != NULL && d < devices; d++)
         SKED_TRY(check_store(j, &x, d, p->machine->memory[d], &ev));
