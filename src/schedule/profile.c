@@ -259,6 +259,8 @@ sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c,
     sked_i_holdings h = {0};
     sked_i_interval *sorted = NULL;
     int64_t *first = NULL; /* [devices + 2], shifted while they are counted */
+    if (s->devices == 0)
+        return SKED_OK;
     memset(out, 0, (size_t)s->devices * sizeof *out);
     SKED_TRY(sked_i_holdings_make(p, c, s, &h, err));
     SKED_NEW0(first, (int64_t)s->devices + 2);
