@@ -7,6 +7,7 @@
 #include "graph/relations.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ static void choose_scale(sked_i_cumulative *c)
 /* Rounded up, so that what holds on the grid holds in real time. */
 static int32_t to_core(const sked_i_cumulative *c, double t)
 {
+    assert(c->scale > 0);
     const double x = c->faithful ? rint(t * c->scale) : ceil(t * c->scale - 1e-6);
     return x > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)x;
 }
@@ -185,6 +187,7 @@ static void measure_core(sked_i_core *core)
     for (int32_t i = 0; i < core->n; i++) {
         int32_t t = 0, slowest = core->duration[i];
         for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++) {
+            assert(core->pred[k].op < i); /* ops are numbered in topological order */
             const int32_t at = core->head[core->pred[k].op] + core->pred[k].lag;
             t = at > t ? at : t;
         }
@@ -274,6 +277,7 @@ static int32_t place_pools(pool *pools, int32_t count)
     int used = 0;
     for (int32_t k = 0; k < count; k++) {
         const int bits = bits_of(pools[k].capacity) + 1;
+        assert(bits <= 64);
         if (used + bits > 64) {
             word++;
             used = 0;

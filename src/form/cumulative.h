@@ -8,6 +8,8 @@
 #include "base/arena.h"
 #include "problem/problem.h"
 
+#include <assert.h>
+
 typedef struct sked_i_core_arc {
     int32_t op, lag; /* start to start */
 } sked_i_core_arc;
@@ -72,6 +74,7 @@ void sked_i_cumulative_keys(const sked_i_cumulative *c, const sked_schedule *s, 
 /* Amount of one pool in an op's demand. */
 static inline uint64_t sked_i_amount(const sked_i_core *core, const sked_i_core_field *f, int32_t op)
 {
+    assert(op >= 0 && op < core->n);
     return core->demand[(int64_t)op * core->words + f->word] >> f->shift & f->mask;
 }
 

@@ -1,6 +1,7 @@
 /* The graph's edges of distance 0 as rows, forwards or mirrored in time. */
 #include "form/dag.h"
 
+#include <assert.h>
 #include <string.h>
 
 void sked_i_dag_free(sked_i_dag *v)
@@ -48,6 +49,7 @@ static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, ske
         }
         kept++;
     }
+    assert(kept == g->n_edges - g->n_carried);
     *rows = (sked_i_dag_rows){
         rows->ptr, rows->op, lag, transfers ? transfer : NULL, costs ? bytes : NULL, costs ? given : NULL};
     return true;
@@ -82,6 +84,7 @@ static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_
                 op[kept++] = successors ? g->edge_to[e] : g->edge_from[e];
         }
     }
+    assert(kept == g->n_edges - g->n_carried);
     ptr[g->n_ops] = kept;
     rows->ptr = ptr;
     rows->op = op;

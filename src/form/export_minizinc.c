@@ -2,6 +2,7 @@
 #include "base/whole.h"
 #include "form/export.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static sked_status check_amounts(const sked_i_program *m, sked_error *err)
@@ -230,6 +231,7 @@ static void write_objective(const sked_i_program *m, sked_i_buffer *out)
 sked_status sked_i_export_minizinc(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out,
                                    sked_error *err)
 {
+    assert(mip == NULL); /* the model in its own terms, without rows */
     (void)mip;
     const sked_status st = check_amounts(m, err);
     if (st != SKED_OK)

@@ -2,6 +2,7 @@
 
 #include "base/sort.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -203,6 +204,7 @@ cleanup:
 sked_status sked_i_hetero_make(const sked_problem *p, const sked_i_dag *v, sked_i_hetero *u, sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(v->costs != NULL && v->costs->machine != NULL && v->in.ptr != NULL);
     *u = (sked_i_hetero){.costs = v->costs, .n = v->n, .m = p->devices};
     SKED_TRY(sked_i_kinds_make(u->costs, NULL, false, &u->like, err));
     u->kinds = u->like.count;

@@ -1,6 +1,7 @@
 /* A pipelined problem in whole numbers, and its windows at one initiation interval. */
 #include "form/loop.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const double largest_sum = 0x1p50; /* of all times: starts and their differences stay exact */
@@ -107,6 +108,7 @@ static sked_status copy_uses(sked_i_loop *loop, sked_error *err)
                 loop->use[uses++] = (sked_i_loop_use){pool[r], amount};
         }
     }
+    assert(uses <= g->demand_ptr[loop->n]);
     loop->use_ptr[loop->n] = uses;
 cleanup:
     free(pool);
@@ -240,6 +242,7 @@ void sked_i_frame_destroy(sked_i_frame *f)
 static void set_weights(const sked_i_loop *loop, sked_i_frame *f)
 {
     const sked_graph *g = loop->g;
+    assert(f->ii > 0);
     for (int64_t e = 0; e < g->n_edges; e++) {
         const int64_t d = g->edge_distance[e];
         const bool far = d > 0 && (!loop->pipelined || d > ((int64_t)1 << 56) / f->ii);
@@ -340,6 +343,7 @@ static int64_t pool_length(const span *items, int64_t n, double room, int64_t *h
 {
     enum { all_pairs = 1000 };
     int64_t best = 0;
+    assert(room > 0);
     const int64_t stride = n > all_pairs ? n / 64 : 1;
     for (int64_t k = 0; k < n; k += stride) {
         double area = 0;

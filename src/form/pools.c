@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 
+#include <assert.h>
 #include <string.h>
 
 void sked_i_pools_free(sked_i_pools *pools)
@@ -139,6 +140,7 @@ static bool sort_op(sorter *s, int32_t i)
 
 static void add_demand(sorter *s, int32_t pool, double amount)
 {
+    assert(s->n < s->pools->count && pool >= 0 && pool < s->pools->count);
     s->pool[s->n] = pool;
     s->amount[s->n++] = amount;
 }

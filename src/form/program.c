@@ -1,5 +1,7 @@
 #include "form/program.h"
 
+#include <assert.h>
+
 static const double largest_time = 1 << 28;
 
 double sked_i_program_serial_length(const sked_problem *p)
@@ -130,6 +132,7 @@ static sked_status add_pool(sked_i_program *m, int32_t resource, bool limited, b
                             sked_error *err)
 {
     const sked_graph *g = m->p->graph;
+    assert(m->n_pools < g->n_resources + 2);
     sked_i_program_pool *q = &m->pool[m->n_pools++];
     sked_status st = SKED_OK;
     *q = (sked_i_program_pool){.limited = limited, .measured = measured, .capacity = capacity};

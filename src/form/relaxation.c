@@ -162,6 +162,7 @@ static void set_weights(sked_i_relaxation *m, const profile_map *map)
 /* One more amount of profile p. */
 static void add_amount(sked_i_relaxation *m, int32_t p, double amount, bool *whole)
 {
+    assert(p >= 0 && p <= m->profiles);
     m->typical[p] += amount;
     m->largest[p] = fmax(m->largest[p], amount);
     *whole = *whole && amount == floor(amount);

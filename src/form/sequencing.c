@@ -1,5 +1,6 @@
 #include "form/sequencing.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -87,6 +88,7 @@ sked_status sked_i_sequencing_create(const sked_problem *p, const sked_i_costs *
 {
     sked_status st = SKED_OK;
     sked_i_sequencing *l = NULL;
+    assert(p->devices > 0);
     SKED_NEW0(l, 1);
     l->problem = p;
     l->n = p->graph->n_ops;

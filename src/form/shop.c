@@ -1,6 +1,8 @@
 /* Turns a problem into a shop: which resources bind, who uses them, arcs by op. */
 #include "form/shop.h"
 
+#include <assert.h>
+
 /* binds[r]: 0 the resource never limits, 1 no two of its users fit together. false: something between. */
 static bool classify(const sked_problem *p, uint8_t *binds, double *least_two)
 {
@@ -149,6 +151,7 @@ static void copy_arcs(sked_i_shop_model *m, const sked_graph *g)
         if (last)
             m->end[m->n_ends++] = i;
     }
+    assert(out == in);
 }
 
 sked_status sked_i_shop_model_create(const sked_problem *p, sked_i_shop_model **out, sked_error *err)
@@ -171,6 +174,7 @@ sked_status sked_i_shop_model_create(const sked_problem *p, sked_i_shop_model **
         number[r] = binds[r] ? m->n_machines++ : -1;
     for (int32_t i = 0; i < m->n; i++) {
         const int32_t r = binding_resource(p, binds, i);
+        assert(r >= -1); /* sked_i_shop_model_fits */
         m->machine[i] = r < 0 ? -1 : number[r];
         m->duration[i] = g->duration[i];
     }

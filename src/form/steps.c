@@ -1,5 +1,6 @@
 #include "form/steps.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { max_cells = 1 << 26 };
@@ -86,6 +87,7 @@ sked_status sked_i_steps_make(const sked_problem *p, const sked_i_costs *c, cons
         x->length[i] = (int32_t)(p->graph->duration[i] / x->unit);
         x->first[i] = (int32_t)(x->windows.early[i] / x->unit);
         x->last[i] = (int32_t)floor(x->windows.late[i] / x->unit);
+        assert(x->first[i] <= x->last[i]);
     }
 cleanup:
     return st;

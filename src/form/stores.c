@@ -1,5 +1,7 @@
 #include "form/stores.h"
 
+#include <assert.h>
+
 /* Limited devices times ops: what an order needs is kept for each of them, 32 bytes a place. */
 static const double most_places = 1 << 26;
 
@@ -61,6 +63,7 @@ sked_status sked_i_stores_make(const sked_problem *p, const sked_i_costs *c, ske
                                sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(p->lifetime != SKED_LIFETIME_AUTO); /* lowered */
     *m = (sked_i_stores){.p = p, .g = p->graph, .costs = *c, .n = p->graph->n_ops};
     m->devices = p->devices > 0 ? p->devices : 1;
     m->occupied = p->devices > 0;

@@ -1,6 +1,8 @@
 /* Values and who reads them. */
 #include "form/uses.h"
 
+#include <assert.h>
+
 void sked_i_uses_free(sked_i_uses *u)
 {
     sked_i_arena_free(&u->arena);
@@ -38,6 +40,7 @@ sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_us
     for (int32_t i = 0; i < n; i++)
         for (int64_t r = u->reader_ptr[i]; r < u->reader_ptr[i + 1]; r++)
             u->input[u->input_ptr[u->reader[r] + 1]++] = i;
+    assert(u->input_ptr[n] == u->reader_ptr[n]);
 cleanup:
     free(seen);
     return st;

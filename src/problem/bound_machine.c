@@ -16,6 +16,7 @@
 #include "problem/kinds.h"
 #include "problem/load.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { most_cells = 4000000, most_kinds = 64, most_steps = 300, most_cut_ops = 250000 };
@@ -283,6 +284,7 @@ sked_status sked_i_bound_machine(const sked_problem *p, const sked_i_costs *c, d
 {
     bounder b = {.p = p, .g = p->graph, .c = c, .best = {sked_i_problem_integral(p), *bound, *why}};
     sked_status st = SKED_OK;
+    assert(p->machine != NULL && c->machine == p->machine);
     SKED_OWN(&b.arena, b.count, b.c->devices);
     SKED_TRY(find_kinds(&b, NULL, err));
     SKED_TRY(path_bound(&b, err));

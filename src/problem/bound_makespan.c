@@ -11,6 +11,8 @@
 #include "problem/bounds.h"
 #include "problem/energy.h"
 
+#include <assert.h>
+
 /* Work limits, in steps: closure-based heads, one energetic question, and questions a pool may ask. */
 enum { max_ops_for_closure = 2500, max_ops_for_energy = 5000, max_questions = 12 };
 static const double energy_budget = 1e6, ancestor_budget = 1e7;
@@ -129,6 +131,7 @@ static int by_cut_descending(const void *x, const void *y)
 double sked_i_area_sweep(sked_i_area_item *items, int32_t n, double capacity)
 {
     double best = 0, area = 0, other = INFINITY;
+    assert(capacity > 0);
     qsort(items, (size_t)n, sizeof *items, by_cut_descending);
     for (int32_t k = 0; k < n; k++) {
         area += items[k].area;

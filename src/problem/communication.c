@@ -87,6 +87,7 @@ sked_status sked_i_least_communication(const sked_graph *g, double ii, const dou
 {
     sked_status st = SKED_OK;
     span_flow f = {.g = g, .ii = ii, .early = early, .late = late, .net = {.effort = *effort}};
+    assert(ii >= 0);
     f.net.slack = g->integral && ii == floor(ii) ? 0 : 1e-9;
     SKED_OWN0(&f.net.arena, f.weight, g->n_ops);
     SKED_TRY(sked_i_network_open(&f.net, (int64_t)g->n_ops + 1, g->n_edges + 2 * (int64_t)g->n_ops, err));

@@ -8,6 +8,8 @@
 #include "problem/machine.h"
 #include "problem/problem.h"
 
+#include <assert.h>
+
 typedef struct sked_i_costs {
     sked_i_arena arena;
     const sked_graph *graph;
@@ -45,12 +47,14 @@ bool sked_i_costs_lock(bool locked);
 
 static inline double sked_i_kind_time(const sked_i_costs *c, int32_t op, int32_t k)
 {
+    assert(k >= 0 && k < c->time_kinds);
     if (c->row != NULL && c->row[op] >= 0)
         return c->table[(int64_t)c->row[op] * c->time_kinds + k];
     return c->speed != NULL ? c->graph->duration[op] / c->speed[k] : c->graph->duration[op];
 }
 static inline int32_t sked_i_device_time_kind(const sked_i_costs *c, int32_t device)
 {
+    assert(c->time_kind_of == NULL || (device >= 0 && device < c->devices));
     return c->time_kind_of != NULL ? c->time_kind_of[device] : 0;
 }
 /* Time of op on a device; INFINITY: it cannot run there. */

@@ -43,6 +43,7 @@ static void choose_begins(sked_i_energy *e, double budget)
 {
     int32_t count = 0;
     for (int32_t k = 0; k < e->n; k++) {
+        assert(e->item[k].early <= e->item[k].late && e->item[k].length > 0 && e->item[k].amount > 0);
         e->begin[count++] = e->item[k].early;
         e->begin[count++] = e->item[k].late;
     }
@@ -203,6 +204,7 @@ static int32_t build_room(sked_i_energy *e, double capacity, double shift)
 /* Room up to a time, between two steps by interpolation; *at moves on with rising times. */
 static double room_until(const sked_i_energy *e, int32_t steps, double time, int32_t *at)
 {
+    assert(*at >= 0 && *at < steps);
     while (*at + 1 < steps && e->step_time[*at + 1] <= time)
         (*at)++;
     if (*at + 1 >= steps || time <= e->step_time[*at])

@@ -6,6 +6,8 @@
 #define SKED_PROBLEM_KINDS_H
 #include "problem/costs.h"
 
+#include <assert.h>
+
 typedef struct sked_i_kinds {
     sked_i_arena arena;
     int32_t count;
@@ -26,6 +28,7 @@ void sked_i_kinds_free(sked_i_kinds *k);
 /* A device of the kind. */
 static inline int32_t sked_i_kinds_device(const sked_i_kinds *k, int32_t kind)
 {
+    assert(kind >= 0 && kind < k->count);
     return k->device[k->first[kind]];
 }
 /* [ops * count]; INFINITY: the op cannot run there. */

@@ -49,6 +49,7 @@ static double path_life(lives *x, int32_t v, double *work)
     const sked_graph *g = x->g;
     const int32_t first = x->place[v], last = last_reader(x, v);
     double longest = 0;
+    assert(first <= last);
     for (int32_t k = first; k <= last; k++)
         x->dist[k] = -INFINITY;
     x->dist[first] = 0;

@@ -104,6 +104,7 @@ static void hand_out(const life_flow *f, sked_i_life_flow *out)
             out->read[e] = counts && own ? a++->flow : 0;
         }
     }
+    assert(a == f->net.arcs + f->net.n_arcs);
 }
 
 sked_status sked_i_life_flow_create(const sked_graph *g, sked_i_life_flow *out, sked_error *err)

@@ -75,6 +75,7 @@ sked_status sked_i_live_cut_create(const sked_graph *g, const sked_i_live_moment
     sked_status st = SKED_OK;
     sked_i_live_cut *c = NULL;
     const int64_t ops = (int64_t)m->count * g->n_ops, edges = m->count * g->n_edges;
+    assert(m->count > 0 && m->spacing > 0);
     SKED_NEW0(c, 1);
     c->g = g;
     c->n = g->n_ops;
@@ -235,6 +236,7 @@ static double send(sked_i_live_cut *c, int64_t depth, double amount)
         (void)arc_at(c, c->path[k], c->next[c->path[k]], &a);
         amount = fmin(amount, a.room);
     }
+    assert(amount > 0);
     for (int64_t k = 0; k < depth; k++) {
         (void)arc_at(c, c->path[k], c->next[c->path[k]], &a);
         *a.flow += a.returns ? -amount : amount;

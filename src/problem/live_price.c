@@ -175,6 +175,7 @@ static bool set_labels(pricing *x)
 
 static void add_pair(pricing *x, int32_t below, int32_t above, double shift, double flow)
 {
+    assert(below != above && x->n_pairs < 2 * x->g->n_edges + x->g->n_ops);
     x->pair[x->n_pairs++] =
         (pair){.below = below, .above = above, .step = step_of(x->m, shift), .flow = flow};
 }
@@ -276,6 +277,7 @@ static double send(pricing *x, const pair *p, int32_t i, double part)
     const variable *a = &x->var[p->below], *b = &x->var[p->above];
     const int32_t last = width(&x->var[i]) - 1;
     double *message = x->message + p->at, *share = x->share;
+    assert(i == p->below || i == p->above);
     for (int32_t k = 0; k <= last; k++)
         share[k] = part * x->belief[k] - message[k];
     if (i == p->below) {
@@ -377,6 +379,7 @@ static void set_prices(pricing *x)
         x->price[k] = sked_i_exp(fmax(-700, x->tilt[k] - most));
         sum += x->price[k];
     }
+    assert(sum >= 1); /* the dearest moment counts 1 */
     for (int32_t k = 0; k < phases; k++)
         x->price[k] /= sum;
     x->paid[0] = 0;
@@ -483,6 +486,7 @@ sked_status sked_i_price_bound(const sked_graph *g, const sked_i_priced_moments 
     sked_status st = SKED_OK;
     pricing x = {.g = g, .m = m};
     double best = 0;
+    assert(m->count > 0 && m->spacing > 0);
     SKED_TRY(open_pricing(&x, err));
     if (set_labels(&x)) {
         list_pairs(&x, flow);

@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "problem/machine.h"
 
+#include <assert.h>
 #include <string.h>
 
 int64_t sked_machine_duration_count(const sked_machine *m)
@@ -13,6 +14,7 @@ int64_t sked_machine_duration_count(const sked_machine *m)
 static int32_t owner(const sked_i_machine_durations *x, int64_t i)
 {
     int32_t lo = 0, hi = x->ops.count;
+    assert(i >= 0 && i < x->n);
     while (hi - lo > 1) {
         const int32_t mid = lo + (hi - lo) / 2;
         *(x->first[mid] <= i ? &lo : &hi) = mid;

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ static void mark_after(need *x, int32_t value, int32_t last)
 {
     const sked_graph *g = x->g;
     const int32_t first = x->place[value];
+    assert(first <= last);
     memset(x->between + first, 0, (size_t)(last - first + 1));
     x->between[first] = 1;
     for (int32_t at = first; at <= last; at++)
@@ -280,6 +282,7 @@ sked_status sked_i_least_peak(const sked_problem *p, double *bound, sked_error *
     const sked_i_costs c = sked_i_costs_of_equal(p);
     need x = {0};
     sked_status st = SKED_OK;
+    assert(p->machine == NULL);
     *bound = 0;
     if (p->graph->n_ops == 0)
         return SKED_OK;

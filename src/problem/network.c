@@ -12,6 +12,7 @@
 
 int64_t sked_i_network_add(sked_i_network *f, int32_t tail, int32_t head, double length)
 {
+    assert(f->n_arcs < f->ties);
     f->arcs[f->n_arcs] = (sked_i_network_arc){tail, head, length, 0};
     return f->n_arcs++;
 }
@@ -19,6 +20,7 @@ int64_t sked_i_network_add(sked_i_network *f, int32_t tail, int32_t head, double
 void sked_i_network_hang(sked_i_network *f, int32_t node, int32_t parent, int64_t up, double flow)
 {
     const int32_t sibling = f->child[parent];
+    assert(node != parent && node != f->root);
     f->parent[node] = parent;
     f->up[node] = up;
     f->flow[node] = flow;
@@ -64,6 +66,7 @@ static void settle_subtree(sked_i_network *f, int32_t top)
 
 void sked_i_network_tie(sked_i_network *f, int32_t node)
 {
+    assert(f->ties > f->n_arcs && node != f->root);
     f->arcs[--f->ties] = (sked_i_network_arc){node, f->root, 0, 0};
     sked_i_network_hang(f, node, f->root, f->ties, 0);
 }
@@ -120,6 +123,7 @@ static blocking find_leaving(sked_i_network *f, const sked_i_network_arc *in)
     blocking b = {.amount = INFINITY, .node = -1};
     int32_t t = in->tail, h = in->head;
     while (t != h) {
+        assert(t >= 0 && h >= 0); /* the ways meet in the root at the latest */
         f->effort.work--;
         if (f->depth[t] >= f->depth[h]) {
             if (points_up(f, t) && (f->flow[t] < b.amount)) {

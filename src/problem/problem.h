@@ -11,6 +11,7 @@ enum { SKED_I_MOST_DEVICES = 1000000 };
 /* Capacity of a resource on p's machine. */
 static inline double sked_i_capacity(const sked_problem *p, int32_t resource)
 {
+    assert(resource >= 0 && resource < p->graph->n_resources);
     return p->capacity ? p->capacity[resource] : p->graph->capacity[resource];
 }
 /* Users of a resource, the k-th of them and what it holds; r < 0: all ops, with one each (of the devices). */
@@ -53,6 +54,7 @@ static inline bool sked_i_holds_to_finish(const sked_problem *p)
 /* Greatest common divisor of two numbers, 0 or more. */
 static inline double sked_i_gcd(double a, double b)
 {
+    assert(a >= 0 && b >= 0);
     while (b > 0) {
         const double rest = fmod(a, b);
         a = b;

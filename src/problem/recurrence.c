@@ -25,6 +25,7 @@ static void close_component(walker *w, int32_t root)
 {
     int32_t members = 0, op;
     do {
+        assert(w->n_stack > 0);
         op = w->stack[--w->n_stack];
         w->component[op] = w->count;
         members++;
@@ -159,6 +160,7 @@ static void note_cycle(const sked_graph *g, const int64_t *edge, bool forward, i
         out->cycle_length++;
         i = next[edge[i]];
     } while (i != op);
+    assert(out->cycle_distance > 0);
     /* Backwards from op the cycle reads op, last, ..., first: op stands first in forward order. */
     for (int32_t k = 0; k < out->cycle_length; k++, i = next[edge[i]]) {
         const int32_t place = forward ? k : (out->cycle_length - k) % out->cycle_length;
@@ -214,6 +216,7 @@ static void begin_policy(const policy *x)
             if (x->r->component[g->edge_to[e]] == x->r->component[i] &&
                 (x->edge[i] < 0 || g->edge_lag[e] > g->edge_lag[x->edge[i]]))
                 x->edge[i] = e;
+        assert(x->edge[i] >= 0); /* it is on a cycle */
     }
 }
 
@@ -245,6 +248,7 @@ static void find_best_cycle(policy *x)
         x->distance = distance;
         x->root = root;
     }
+    assert(any && x->distance > 0);
 }
 
 /* Values of the ops whose policy leads to the root, from there backwards. */
@@ -474,6 +478,7 @@ static double longest_hold(const hold *h, int64_t n, double capacity, double sla
 static double area_hold(const hold *h, int64_t n, double capacity, double slack)
 {
     double large = 0, middle = 0;
+    assert(n > 0 && capacity > 0);
     for (int64_t k = 0; k < n; k++)
         middle += h[k].amount * h[k].time;
     double best = middle / capacity;
@@ -500,6 +505,7 @@ static double area_hold(const hold *h, int64_t n, double capacity, double slack)
 static double device_hold(const hold *h, int64_t n, int32_t devices)
 {
     double best = 0, area = 0;
+    assert(devices > 0);
     for (int64_t k = 0; k < n; k++)
         area += h[k].time;
     best = area / devices;

@@ -3,6 +3,8 @@
 #include "base/heap.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
+
 typedef struct assigner {
     sked_i_arena arena;
     const double *duration, *start; /* [ops] */
@@ -39,6 +41,7 @@ sked_status sked_i_schedule_assign(int32_t n, const double *duration, const int3
     sked_status st = SKED_OK;
     assigner x = {.duration = duration, .topo = topo, .start = start, .device = device, .n_idle = m};
     sked_i_keyed *item, *spare;
+    assert(devices > 0);
     SKED_OWN(&x.arena, x.rank, n);
     SKED_OWN(&x.arena, item, n);
     SKED_OWN(&x.arena, spare, n);

@@ -2,6 +2,8 @@
 
 #include "base/arena.h"
 
+#include <assert.h>
+
 typedef struct store {
     sked_i_arena arena;
     const sked_problem *p;
@@ -17,6 +19,7 @@ typedef struct store {
 
 static void hold(store *x, sked_i_holding h)
 {
+    assert(x->out->count < x->p->graph->n_ops + x->p->graph->n_edges);
     if (h.end > h.begin)
         x->out->at[x->out->count++] = h;
 }

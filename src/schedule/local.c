@@ -11,6 +11,7 @@
 #include "base/sort.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { PASSES = 4 };
@@ -86,6 +87,7 @@ static void order_moments(localiser *x)
             if (lasts != (kind != 1))
                 continue;
             const double time = kind == 0 ? finish_of(x, op) : x->s->start[op];
+            assert(x->moments < 2 * (int64_t)g->n_ops);
             x->moment[x->moments++] = (sked_i_keyed){sked_i_sort_key(time), kind == 0 ? ~(int64_t)op : op};
         }
     sked_i_sort_keyed(x->moment, x->spare, x->moments);
@@ -102,6 +104,7 @@ static void release(localiser *x, int32_t d)
 
 static void occupy(localiser *x, int32_t d)
 {
+    assert(x->free[d]);
     x->newer[x->older[d]] = x->newer[d];
     x->older[x->newer[d]] = x->older[d];
     x->free[d] = 0;

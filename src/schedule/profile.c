@@ -5,6 +5,7 @@
 #include "problem/lower.h"
 #include "schedule/holdings.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct change {
@@ -71,6 +72,7 @@ static void integrate(const sked_i_keyed *c, int64_t n, double base, double peri
     out->peak = base;
     for (int64_t k = 0; k < n;) {
         const uint64_t time = c[k].key;
+        assert(k == 0 || c[k - 1].key < time);
         for (; k < n && c[k].key == time; k++)
             now += amount_of(&c[k]);
         out->time[out->count] = sked_i_sort_value(time);
@@ -148,6 +150,7 @@ static sked_status add_changes(const sked_i_interval *intervals, int64_t count, 
         change some[4];
         const int64_t n = changes_of(&intervals[k], period, 0, some, &x->base);
         for (int64_t j = 0; j < n; j++) {
+            assert(some[j].time >= 0 && some[j].time < (double)cells);
             amount[(int64_t)some[j].time] += some[j].amount;
             touched[(int64_t)some[j].time] = true;
         }

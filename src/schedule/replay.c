@@ -10,6 +10,8 @@
 #include "base/heap.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
+
 /* The result of an op on its way to one device. They are numbered by op, then by first edge. */
 typedef struct copy {
     int32_t first, last; /* edges that read it: a list through `reader` */
@@ -211,6 +213,7 @@ static void deliver(run *x, int64_t edge, double time)
 {
     sked_i_replay_room *const m = x->r->room;
     const int32_t to = x->graph->edge_to[edge];
+    assert(m->waiting[to] > 0);
     m->arrival[to] = time > m->arrival[to] ? time : m->arrival[to];
     if (--m->waiting[to] == 0)
         m->queue[x->filled++] = to;
@@ -280,6 +283,7 @@ static void begin_op(run *x, int32_t i)
     const int32_t d = x->device != NULL ? x->device[i] : -1;
     const double start = d < 0 || m->arrival[i] > m->available[d] ? m->arrival[i] : m->available[d];
     const double time = time_of(x, i);
+    assert(m->waiting[i] == 0);
     x->start[i] = start;
     x->r->finish[i] = start + time;
     if (d >= 0)
@@ -325,6 +329,7 @@ static double run_all(run *x)
             break;
         begin_transfer(x);
     }
+    assert(x->head == x->filled && x->filled <= x->graph->n_ops);
     for (int32_t k = 0; k < x->filled; k++)
         latest = fmax(latest, x->r->finish[m->queue[k]]);
     return latest;

@@ -4,6 +4,7 @@
 #include "problem/lower.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const char schedule_id[] = "sked-schedule-1";
@@ -119,6 +120,7 @@ static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status 
     j->token = begin;
     if (!SKED_I_JSON_HAS(e->has, OP_NAME))
         return sked_i_json_fail(j, "%s without \"name\"", fields->owner), false;
+    assert(e->op >= 0 && e->op < r->graph->n_ops);
     if (r->seen[e->op])
         return sked_i_json_fail_as(j, broken, "op '%s' comes twice",
                                    sked_i_op_label(r->graph, e->op, label, sizeof label)),

@@ -6,6 +6,8 @@
 #include "problem/lower.h"
 #include "schedule/replay.h"
 
+#include <assert.h>
+
 struct sked_simulator {
     sked_i_arena arena;
     sked_i_lowered profiled; /* the problem, with the durations of its machine's profile */
@@ -54,6 +56,7 @@ static void copy_rows(const sked_problem *p, sked_simulator *sim)
             k++;
         }
     }
+    assert(k == g->n_edges - g->n_carried);
     sim->row[g->n_ops] = k;
 }
 

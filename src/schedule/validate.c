@@ -23,6 +23,7 @@
 #include "base/sort.h"
 #include "problem/machine.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -268,6 +269,7 @@ static sked_status check_edge(const judge *j, int64_t e)
 static int64_t fold(double start, double busy, double ii, int32_t op, double amount, event *out,
                     double *whole)
 {
+    assert(ii > 0 && busy > 0);
     const double rest = fmod(busy, ii), begin = fmod(start, ii); /* fmod is exact */
     *whole = round((busy - rest) / ii);
     if (!(rest > 0))
@@ -347,8 +349,10 @@ static bool exceeds(const events *ev, int64_t n, double base, double limit, doub
 static void sort_into(int64_t n, const int32_t *key, int32_t keys, int64_t *first, int64_t *order)
 {
     memset(first, 0, ((size_t)keys + 2) * sizeof *first);
-    for (int64_t k = 0; k < n; k++)
+    for (int64_t k = 0; k < n; k++) {
+        assert(key[k] >= 0 && key[k] < keys);
         first[key[k] + 2]++;
+    }
     for (int32_t b = 0; b < keys; b++)
         first[b + 2] += first[b + 1];
     for (int64_t k = 0; k < n; k++)
