@@ -1,4 +1,3 @@
-/* From problem to core and back. */
 #include "form/cumulative.h"
 #include "base/hash.h"
 #include "base/sort.h"

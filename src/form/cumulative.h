@@ -14,17 +14,17 @@ typedef struct sked_i_core_arc {
     int32_t op, lag; /* start to start */
 } sked_i_core_arc;
 
-/*
- * One direction of time. Amounts of all pools lie side by side in `words` 64-bit words, each with one
- * guard bit above it: free amounts carry their guard bits set, and a demand fits exactly when
- * (free - demand) still has all of them.
- */
 /* Where one pool lies in the words. */
 typedef struct sked_i_core_field {
     int32_t word, shift;
     uint64_t mask, capacity;
 } sked_i_core_field;
 
+/*
+ * One direction of time. Amounts of all pools lie side by side in `words` 64-bit words, each with one
+ * guard bit above it: free amounts carry their guard bits set, and a demand fits exactly when
+ * (free - demand) still has all of them.
+ */
 typedef struct sked_i_core {
     sked_i_arena arena;
     int32_t n, words, fields;

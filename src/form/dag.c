@@ -1,4 +1,3 @@
-/* The graph's edges of distance 0 as rows, forwards or mirrored in time. */
 #include "form/dag.h"
 
 #include <assert.h>

@@ -113,7 +113,7 @@ static void measure(sked_i_hetero *u, const sked_problem *p, const sked_i_dag *v
     u->transfer = v->out.ptr[u->n] > 0 ? u->transfer / (double)v->out.ptr[u->n] : 0;
 }
 
-/* Latencies by pair of kinds. Data that has no link takes so long that nobody uses it. */
+/* Latencies by pair of kinds. Data that has no link takes so long that no good schedule uses it. */
 static sked_status copy_links(sked_i_hetero *u, sked_error *err)
 {
     const int64_t pairs = (int64_t)u->kinds * u->kinds;

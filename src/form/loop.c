@@ -1,4 +1,3 @@
-/* A pipelined problem in whole numbers, and its windows at one initiation interval. */
 #include "form/loop.h"
 
 #include <assert.h>

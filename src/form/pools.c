@@ -1,7 +1,3 @@
-/*
- * Everything of which there is a limited amount, as pools. Ops with the same demands form a class, and the
- * demands are kept once per class: graphs have many ops and few kinds of them.
- */
 #include "form/pools.h"
 
 #include "base/hash.h"

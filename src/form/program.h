@@ -5,7 +5,7 @@
  *
  * Times are whole numbers. Without an initiation interval a 0/1 column says "op i starts at t"; with one it
  * says "op i starts in slot t of the interval", and a whole column counts its full intervals (Eichenberger
- * and Davidson 1997). Where devices cannot be told apart by load alone (transfers, fixed ops, pipelining),
+ * and Davidson 1997). Where load alone does not distinguish devices (transfers, fixed ops, pipelining),
  * these columns exist per device.
  */
 #ifndef SKED_FORM_PROGRAM_H
@@ -35,7 +35,7 @@ typedef struct sked_i_program {
     const sked_problem *p;
     int32_t n, n_pools, latest; /* latest: nothing finishes later (not pipelined: windows end there) */
     int32_t interval;           /* 0: not pipelined */
-    int32_t places;             /* devices told apart; 1: none */
+    int32_t places;             /* devices with columns of their own; 1: none */
     int32_t *early, *late;      /* [n] windows of starts */
     int64_t n_arcs;
     sked_i_program_arc *arc;

@@ -1,4 +1,3 @@
-/* The problem in whole steps. */
 #include "form/relaxation.h"
 
 #include <assert.h>
@@ -104,16 +103,28 @@ typedef struct profile_map {
     int32_t single;            /* profile of the one pool of a graph without demands, -1: none */
 } profile_map;
 
+static int32_t add_profile(sked_i_relaxation *m, double capacity, double weight)
+{
+    m->capped = m->capped || isfinite(capacity);
+    m->capacity[m->profiles] = capacity;
+    m->weight[m->profiles] = weight;
+    return m->profiles++;
+}
+
+/* Memory comes behind the last of them. */
 static void number_profiles(sked_i_relaxation *m, profile_map *map)
 {
     const sked_graph *g = m->g;
     const bool load = m->p->objective == SKED_OBJECTIVE_RESOURCE || m->p->objective == SKED_OBJECTIVE_COST;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     for (int32_t r = 0; r < g->n_resources; r++) {
-        map->limited[r] = isfinite(sked_i_capacity(m->p, r)) ? m->profiles++ : -1;
-        map->loaded[r] = load && pooled ? m->profiles++ : -1;
+        const double capacity = sked_i_capacity(m->p, r);
+        map->limited[r] = isfinite(capacity) ? add_profile(m, capacity, 0) : -1;
+        map->loaded[r] = load && pooled ? add_profile(m, INFINITY, 1) : -1;
     }
-    map->single = load && !pooled ? m->profiles++ : -1;
+    map->single = load && !pooled ? add_profile(m, INFINITY, 1) : -1;
+    m->capacity[m->profiles] = INFINITY;
+    m->weight[m->profiles] = m->with_memory ? 1 : 0;
 }
 
 static void add_use(sked_i_relaxation *m, int64_t *count, int32_t profile, double amount)
@@ -138,25 +149,6 @@ static void add_uses(sked_i_relaxation *m, const profile_map *map, int32_t i, in
     }
     if (map->single >= 0 && g->weight[i] > 0)
         add_use(m, count, map->single, g->weight[i]);
-}
-
-static void set_weights(sked_i_relaxation *m, const profile_map *map)
-{
-    const sked_graph *g = m->g;
-    for (int32_t p = 0; p <= m->profiles; p++) {
-        m->weight[p] = 0;
-        m->capacity[p] = INFINITY;
-    }
-    for (int32_t r = 0; r < g->n_resources; r++) {
-        if (map->limited[r] >= 0)
-            m->capacity[map->limited[r]] = sked_i_capacity(m->p, r);
-        if (map->loaded[r] >= 0)
-            m->weight[map->loaded[r]] = 1;
-        m->capped = m->capped || map->limited[r] >= 0;
-    }
-    if (map->single >= 0)
-        m->weight[map->single] = 1;
-    m->weight[m->profiles] = m->with_memory ? 1 : 0;
 }
 
 /* One more amount of profile p. */
@@ -219,17 +211,16 @@ static sked_status make_profiles(sked_i_relaxation *m, sked_error *err)
     int64_t count = 0;
     SKED_NEW(map.limited, g->n_resources);
     SKED_NEW(map.loaded, g->n_resources);
+    SKED_OWN(&m->arena, m->weight, 2 * (int64_t)g->n_resources + 2);
+    SKED_OWN(&m->arena, m->capacity, 2 * (int64_t)g->n_resources + 2);
     number_profiles(m, &map);
     SKED_OWN(&m->arena, m->use_ptr, (int64_t)m->n + 1);
     SKED_OWN(&m->arena, m->use_profile, 2 * g->demand_ptr[m->n] + m->n);
     SKED_OWN(&m->arena, m->use_amount, 2 * g->demand_ptr[m->n] + m->n);
-    SKED_OWN(&m->arena, m->weight, m->profiles + 1);
-    SKED_OWN(&m->arena, m->capacity, m->profiles + 1);
     for (int32_t i = 0; i < m->n; i++)
         add_uses(m, &map, i, &count);
     assert(count <= 2 * g->demand_ptr[m->n] + m->n);
     m->use_ptr[m->n] = count;
-    set_weights(m, &map);
     SKED_TRY(set_scales(m, err));
     if ((double)(m->profiles + 1) * m->cells > 0x1p28)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED,

@@ -26,7 +26,7 @@ typedef struct sked_i_relaxation {
     int32_t *gap, *shift; /* [edges] start(to) >= start(from) + gap; shift: distance * period */
     uint8_t *kind;        /* [edges] SKED_I_RELAXATION_* */
     double *bytes;        /* [edges] 1: counts as communication */
-    double *memory;       /* [n] of the value; 0 where nobody uses it */
+    double *memory;       /* [n] of the value; 0: unused */
     uint8_t *multi;       /* [n] has parallel edges to one consumer */
     int64_t *use_ptr;     /* [n + 1] what an op adds to which profile while it runs */
     int32_t *use_profile;

@@ -1,4 +1,3 @@
-/* Turns a problem into a shop: which resources bind, who uses them, arcs by op. */
 #include "form/shop.h"
 
 #include <assert.h>
@@ -98,7 +97,7 @@ cleanup:
     return st;
 }
 
-/* Groups ops by machine; resources that nobody binds on are dropped. */
+/* Groups ops by machine; resources that never bind are dropped. */
 static void group_members(sked_i_shop_model *m)
 {
     int32_t *ptr = m->member_ptr;

@@ -1,4 +1,3 @@
-/* Values and who reads them. */
 #include "form/uses.h"
 
 #include <assert.h>

@@ -261,7 +261,7 @@ cleanup:
     return st;
 }
 
-/* A device with ops fixed on it is told apart from all others: kind[d] is its number. */
+/* Every device with ops fixed on it becomes a kind of its own: kind[d] is its number. */
 static sked_status tell_apart(bounder *b, sked_error *err)
 {
     sked_status st = SKED_OK;

@@ -23,7 +23,7 @@ typedef struct pool {
     int32_t n;
     int32_t *op;
     double *amount;
-    const char *area_name, *energy_name, *destructive_name;
+    const char *const *name; /* of the bounds by area and by energy, and of the destructive one */
 } pool;
 
 typedef struct bounder {
@@ -33,9 +33,9 @@ typedef struct bounder {
     double *head, *tail;
     sked_i_closure *closure; /* NULL: too large, or ops may start before their ancestors have finished */
     int32_t n_hosts;         /* devices with ops fixed on them */
-    int64_t *host_ptr;       /* [n_hosts + 1] into host_op; by device */
-    int32_t *host_op;
-    double spent; /* steps of energetic reasoning */
+    int64_t *host_ptr;       /* [n_hosts + 1] into host */
+    sked_i_keyed *host;      /* those ops, by device */
+    double spent;            /* steps of energetic reasoning */
     sked_i_best_bound best;
     pool q;                   /* the one at hand, and room for its ops: */
     sked_i_area_item *area;   /* [n] */
@@ -59,26 +59,23 @@ static sked_status find_hosts(bounder *b, sked_error *err)
 {
     const int32_t *device = b->p->devices > 0 ? b->p->fix_device : NULL;
     sked_status st = SKED_OK;
-    sked_i_keyed *order, *spare;
+    sked_i_keyed *spare;
     int64_t n = 0;
     for (int32_t i = 0; device != NULL && i < b->g->n_ops; i++)
         n += device[i] >= 0;
     if (n == 0)
         return SKED_OK;
-    SKED_OWN(&b->arena, order, n);
+    SKED_OWN(&b->arena, b->host, n);
     SKED_OWN(&b->arena, spare, n);
     SKED_OWN(&b->arena, b->host_ptr, n + 1);
-    SKED_OWN(&b->arena, b->host_op, n);
     n = 0;
     for (int32_t i = 0; i < b->g->n_ops; i++)
         if (device[i] >= 0)
-            order[n++] = (sked_i_keyed){(uint64_t)device[i], i};
-    sked_i_sort_keyed(order, spare, n);
-    for (int64_t k = 0; k < n; k++) {
-        if (k == 0 || order[k].key != order[k - 1].key)
+            b->host[n++] = (sked_i_keyed){(uint64_t)device[i], i};
+    sked_i_sort_keyed(b->host, spare, n);
+    for (int64_t k = 0; k < n; k++)
+        if (k == 0 || b->host[k].key != b->host[k - 1].key)
             b->host_ptr[b->n_hosts++] = k;
-        b->host_op[k] = (int32_t)order[k].value;
-    }
     b->host_ptr[b->n_hosts] = n;
 cleanup:
     return st;
@@ -100,11 +97,8 @@ static bool fill_pool(const bounder *b, int32_t r, pool *q)
         {"resource area with heads and tails", "energy of a resource", "no shorter schedule fits a resource"},
         {"device area with heads and tails", "energy of the devices", "no shorter schedule fits the devices"},
         {"work fixed on a device", "energy of a device", "no shorter schedule fits a device"}};
-    const char *const *name = names[r >= 0 ? 0 : r == -1 ? 1 : 2];
     double total = 0;
-    q->area_name = name[0];
-    q->energy_name = name[1];
-    q->destructive_name = name[2];
+    q->name = names[r >= 0 ? 0 : r == -1 ? 1 : 2];
     q->capacity = r >= 0 ? sked_i_capacity(b->p, r) : r == -1 ? b->p->devices : 1;
     q->n = 0;
     if (isinf(q->capacity) || q->capacity <= 0)
@@ -115,7 +109,7 @@ static bool fill_pool(const bounder *b, int32_t r, pool *q)
         add_member(b, q, i, amount, &total);
     }
     for (int64_t k = r < -1 ? b->host_ptr[-r - 2] : 0; r < -1 && k < b->host_ptr[-r - 1]; k++)
-        add_member(b, q, b->host_op[k], 1, &total);
+        add_member(b, q, (int32_t)b->host[k].value, 1, &total);
     q->capacity = usable(q, b->g->integral);
     return total > q->capacity && q->capacity > 0;
 }
@@ -150,7 +144,7 @@ static void area_bound(bounder *b, const pool *q)
             b->area[k] = side ? (sked_i_area_item){rest, b->head[i], area}
                               : (sked_i_area_item){b->head[i], rest, area};
         }
-        sked_i_bound_keep(&b->best, sked_i_area_sweep(b->area, q->n, q->capacity), q->area_name);
+        sked_i_bound_keep(&b->best, sked_i_area_sweep(b->area, q->n, q->capacity), q->name[0]);
     }
 }
 
@@ -169,7 +163,7 @@ static void destroy(bounder *b, const pool *q, sked_i_energy *e, double length)
             high = t;
         }
     }
-    sked_i_bound_keep(&b->best, low + 1, q->destructive_name);
+    sked_i_bound_keep(&b->best, low + 1, q->name[2]);
 }
 
 static sked_status energy_bound(bounder *b, const pool *q, sked_error *err)
@@ -185,7 +179,7 @@ static sked_status energy_bound(bounder *b, const pool *q, sked_error *err)
     if (st != SKED_OK)
         return st;
     b->spent += (b->best.whole ? 1 + max_questions : 1) * fmin(energy_budget, 12.0 * q->n * q->n);
-    sked_i_bound_keep(&b->best, length + sked_i_energy_excess(&e, q->capacity), q->energy_name);
+    sked_i_bound_keep(&b->best, length + sked_i_energy_excess(&e, q->capacity), q->name[1]);
     if (b->best.whole)
         destroy(b, q, &e, length);
     sked_i_energy_free(&e);

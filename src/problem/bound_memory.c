@@ -516,7 +516,7 @@ sked_status sked_i_bound_memory(const sked_problem *p, const sked_i_bound_effort
     b.life_share = fmin(effort->work / 2, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
-    if (wants_lives(&b)) /* the quickest goes first: the time may be up at any moment */
+    if (wants_lives(&b)) /* the quickest first: the time may be up at any moment */
         SKED_TRY(probe_sum(&b, err));
     if (p->ii > 0) {
         SKED_TRY(probe_phases(&b, err));

@@ -1,7 +1,7 @@
 /*
  * Communication is linear in the starts, so the least of it is a linear program of differences (network.h):
  * an op weighs as much as it has edges in, less those out. The root is time 0, and the windows are arcs from
- * and to it. In the first tree all ops hang on the root: at their latest start where they want to be late, at
+ * and to it. In the first tree all ops hang on the root: at their latest start where late is better, at
  * their earliest otherwise.
  */
 #include "problem/communication.h"

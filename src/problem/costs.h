@@ -25,7 +25,7 @@ typedef struct sked_i_costs {
 
 /*
  * p, without a profile (SKED_TAKE_PROBLEM, sked_i_lower), is kept by reference and must stay. A run compiles
- * them once, when it lowers its problem, and hands them to whoever needs them; others may make their own.
+ * them once, when it lowers its problem, and passes them on; others may make their own.
  * O(ops + durations by device + rows * time_kinds). Free in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error *err);

@@ -18,13 +18,15 @@ typedef struct sked_i_kinds {
 } sked_i_kinds;
 
 /*
- * apart: [devices] numbers from 0 that tell devices of equal times apart; NULL: how links see them. by_time:
+ * apart: [devices] numbers from 0 that distinguish devices of equal times; NULL: how links see them. by_time:
  * kinds in the order of kinds of times, then of apart; otherwise in that of their first devices.
  * O(devices). Free in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool by_time,
                                               sked_i_kinds *out, sked_error *err);
 void sked_i_kinds_free(sked_i_kinds *k);
+/* Renumbers them in the order of their first appearance. name: room for every number there was. O(n). */
+void sked_i_number_by_first(int32_t *number, int32_t n, int32_t *name);
 /* A device of the kind. */
 static inline int32_t sked_i_kinds_device(const sked_i_kinds *k, int32_t kind)
 {

@@ -37,7 +37,7 @@ struct sked_i_live_cut {
     int64_t *path;        /* [nodes] */
     int64_t *source;      /* values made by ops that have started, and that are not settled */
     int64_t n_sources;
-    bool *waits; /* [moments] some op waits for certain */
+    bool *waits; /* [moments] some op certainly waits */
     uint32_t looks;
     const uint8_t *side;
 };
@@ -290,7 +290,7 @@ static void look_at_readers(const sked_i_live_cut *c, int64_t moment, int32_t v,
     }
 }
 
-/* Values that are alive for certain count at once; the others made by ops that have started are sources. */
+/* Values that are certainly alive count at once; the others made by ops that have started are sources. */
 static double settle_values(sked_i_live_cut *c)
 {
     double sum = 0;

@@ -295,7 +295,7 @@ static double send(pricing *x, const pair *p, int32_t i, double part)
 }
 
 /* Adds the messages from one side to the belief. */
-static void hear(pricing *x, int32_t i, int side)
+static void add_messages(pricing *x, int32_t i, int side)
 {
     const int32_t labels = width(&x->var[i]);
     for (int32_t j = x->ahead_ptr[side][i]; j < x->ahead_ptr[side][i + 1]; j++) {
@@ -336,10 +336,10 @@ static double pass(pricing *x, int32_t i, int ahead)
     double least = INFINITY, sum;
     for (int32_t k = 0; k < labels; k++)
         x->belief[k] = v->factor * x->paid[v->low + k];
-    hear(x, i, 1);
+    add_messages(x, i, 1);
     if (ahead == 1)
         choose(x, i);
-    hear(x, i, 0);
+    add_messages(x, i, 0);
     for (int32_t k = 0; k < labels; k++)
         least = x->belief[k] < least ? x->belief[k] : least;
     sum = n_ahead < n_back || n_ahead == 0 ? (1 - n_ahead * part) * least : 0;

@@ -56,7 +56,7 @@ static double value(const sked_i_load *l, const double *price, double *load)
     return cost / offer;
 }
 
-/* Dearer where more work wants to go than the best bound allows. Keeps the largest price at 1. */
+/* Kinds that attract more work than the best bound allows become dearer. Keeps the largest price at 1. */
 static void step(const sked_i_load *l, double size, double best, const double *load, double *price)
 {
     double most = 0;

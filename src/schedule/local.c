@@ -22,7 +22,7 @@ typedef struct localiser {
     const sked_schedule *s;
     int32_t m;
     double *weight;       /* [edges] what it costs to part the two ops */
-    double *wait;         /* [edges] time that a transfer takes on the machine thought of */
+    double *wait;         /* [edges] time that a transfer takes on the imagined machine */
     sked_i_keyed *moment; /* [2 ops] starts (op) and finishes (~op) in the order of time */
     sked_i_keyed *spare;  /* [2 ops] for sorting */
     int64_t moments;
@@ -34,7 +34,7 @@ typedef struct localiser {
     int32_t *urgent;  /* [ops] largest bottom level first */
     int32_t *order;   /* [ops] in the order of the moments */
     sked_graph timed; /* g, whose edges wait */
-    sked_simulator *machine; /* the one thought of */
+    sked_simulator *machine; /* the imagined one */
     int32_t *device, *last;  /* [ops] of this pass, of the pass before */
 } localiser;
 
@@ -189,18 +189,6 @@ static sked_status open_machine(localiser *x, sked_error *err)
     p.devices = x->m;
     p.bandwidth = 1;
     return sked_simulator_create(&p, &x->machine, err);
-}
-
-void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name)
-{
-    int32_t names = 0;
-    for (int32_t i = 0; i < s->ops; i++)
-        name[s->device[i]] = -1;
-    for (int32_t i = 0; i < s->ops; i++) {
-        int32_t *const given = &name[s->device[i]];
-        *given = *given < 0 ? names++ : *given;
-        s->device[i] = *given;
-    }
 }
 
 /* The caller closes x, whatever the status. */

@@ -46,7 +46,7 @@ static int64_t changes_of(const sked_i_interval *v, double period, double tolera
     return n + emit(out + n, 0, begin + length - period, v->amount);
 }
 
-/* The amount goes with the key, so that the sorted changes are read from the first to the last. */
+/* The amount is stored with the key, so that the sorted changes are read from the first to the last. */
 static sked_i_keyed pack(const change *c)
 {
     sked_i_keyed x = {.key = sked_i_sort_key(c->time)};
@@ -190,17 +190,6 @@ static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_costs_latest_finish(c, s));
 }
 
-static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, double tolerance, double *sum,
-                           sked_error *err)
-{
-    sked_i_profile profile = {0};
-    const sked_status st = sked_i_profile_build(v, n, period, tolerance, &profile, err);
-    if (st == SKED_OK)
-        *sum += profile.peak;
-    sked_i_profile_free(&profile);
-    return st;
-}
-
 sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
                                  double *out, sked_error *err)
 {
@@ -208,6 +197,7 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, c
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
+    sked_i_profile load;
     double sum = 0;
     SKED_NEW(v, g->n_ops);
     const double tolerance = time_tolerance(p, c, s);
@@ -220,8 +210,11 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, c
             if (amount > 0)
                 v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(c, s, i), amount};
         }
-        if (n > 0)
-            SKED_TRY(peak_of(v, n, s->ii, tolerance, &sum, err));
+        if (n == 0)
+            continue;
+        SKED_TRY(sked_i_profile_build(v, n, s->ii, tolerance, &load, err));
+        sum += load.peak;
+        sked_i_profile_free(&load);
     }
     *out = sum;
 cleanup:

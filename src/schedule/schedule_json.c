@@ -37,7 +37,7 @@ enum { FIX_FORMAT, FIX_OPS };
 static const char *const fix_keys[] = {"format", "ops"};
 static const sked_i_json_fields fix_fields = {"a sked-fix-1 file", fix_keys, 2, true};
 
-/* One op entry as it stands in the file. */
+/* One op entry of the file. */
 typedef struct entry {
     int32_t op;
     uint32_t has;

@@ -15,7 +15,7 @@
  *   9 no device, and not all together, hold more values than memory allows
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
- * speed. What the machine's profile says goes before what the graph says: both by name and type, and a time
+ * speed. What the machine's profile says precedes what the graph says: both by name and type, and a time
  * for all devices in place of the op's duration; a device that cannot run the op by the graph cannot then,
  * either.
  */
