@@ -49,15 +49,12 @@ static sked_status find_kinds(bounder *b, const int32_t *apart, sked_error *err)
     return st;
 }
 
-static bool may_run(const bounder *b, int32_t op, int32_t kind)
-{
-    const int32_t fixed = b->p->fix_device ? b->p->fix_device[op] : -1;
-    return fixed < 0 || b->like.of[fixed] == kind;
-}
-
+/* INFINITY: the op cannot run there, or is fixed elsewhere. */
 static double time_on(const bounder *b, int32_t op, int32_t kind)
 {
-    return may_run(b, op, kind) ? sked_i_time(b->c, op, sked_i_kinds_device(&b->like, kind)) : INFINITY;
+    const int32_t fixed = b->p->fix_device ? b->p->fix_device[op] : -1;
+    const bool may_run = fixed < 0 || b->like.of[fixed] == kind;
+    return may_run ? sked_i_time(b->c, op, sked_i_kinds_device(&b->like, kind)) : INFINITY;
 }
 
 /* ------------------------------------------------------------------ paths */

@@ -243,17 +243,6 @@ static void sharpen(bounder *b, const pool *q, int side)
     }
 }
 
-/* Heads with what is fixed, tails, and the longest path. */
-static void plain_paths(bounder *b)
-{
-    const sked_graph *g = b->g;
-    sked_i_heads(g, b->head);
-    sked_i_tails(g, b->tail);
-    sked_i_bound_keep(&b->best, sked_i_critical_path(g, b->head), "critical path");
-    if (b->p->fix_start != NULL)
-        sked_i_earliest_starts(b->p, b->head);
-}
-
 static void keep_paths(bounder *b, const char *name)
 {
     for (int32_t i = 0; i < b->g->n_ops; i++)
@@ -312,7 +301,11 @@ sked_status sked_i_bound_makespan(const sked_problem *p, double *bound, const ch
     SKED_OWN(&b.arena, b.item, n);
     SKED_OWN(&b.arena, b.order, n);
     SKED_OWN(&b.arena, b.spare, n);
-    plain_paths(&b);
+    sked_i_heads(b.g, b.head);
+    sked_i_tails(b.g, b.tail);
+    sked_i_bound_keep(&b.best, sked_i_critical_path(b.g, b.head), "critical path");
+    if (p->fix_start != NULL)
+        sked_i_earliest_starts(p, b.head);
     keep_paths(&b, "fixed starts");
     SKED_TRY(find_hosts(&b, err));
     SKED_TRY(prepare_closure(&b, err));

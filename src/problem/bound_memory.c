@@ -268,28 +268,18 @@ static void climb(prober *b, int32_t before)
     }
 }
 
-static void close_cut(prober *b)
+static sked_status open_cut(prober *b, const sked_i_live_moments *shape, sked_error *err)
 {
+    sked_status st = SKED_OK;
     sked_i_live_cut_destroy(b->cut);
     sked_i_arena_drop(&b->arena, b->side);
     b->cut = NULL;
     b->side = NULL;
-}
-
-static sked_status open_cut(prober *b, const sked_i_live_moments *shape, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    close_cut(b);
     b->shape = *shape;
     SKED_TRY(sked_i_live_cut_create(b->g, shape, &b->cut, err));
     SKED_OWN(&b->arena, b->side, (int64_t)shape->count * b->g->n_ops);
 cleanup:
     return st;
-}
-
-static bool has_windows(const prober *b)
-{
-    return b->p->horizon < INFINITY || b->p->fix_start != NULL;
 }
 
 static int32_t most_moments(const prober *b)
@@ -303,7 +293,7 @@ static sked_status probe_moments(prober *b, sked_error *err)
     const sked_status st = open_cut(b, &(sked_i_live_moments){.count = 1, .spacing = 1}, err);
     if (st != SKED_OK)
         return st;
-    if (has_windows(b))
+    if (b->p->horizon < INFINITY || b->p->fix_start != NULL)
         probe_all(b, list_times(b), 0);
     probe_all(b, list_ops(b), 0);
     climb(b, 0);

@@ -217,21 +217,19 @@ static void sort_pairs(pricing *x)
         p->at = room;
         room += a > b ? a : b;
         const int32_t one = p->below < p->above ? p->below : p->above, other = p->below + p->above - one;
-        x->ahead_ptr[0][other + 1]++;
-        x->ahead_ptr[1][one + 1]++;
+        x->ahead_ptr[0][other + 2]++;
+        x->ahead_ptr[1][one + 2]++;
     }
     x->room = (double)room;
     for (int side = 0; side < 2; side++) {
         int32_t *ptr = x->ahead_ptr[side];
         for (int32_t i = 0; i < x->n; i++)
-            ptr[i + 1] += ptr[i];
-        for (int32_t k = x->n_pairs; k-- > 0;) {
+            ptr[i + 2] += ptr[i + 1];
+        for (int32_t k = 0; k < x->n_pairs; k++) {
             const pair *p = &x->pair[k];
             const bool below = (p->below < p->above) == (side == 1);
-            x->ahead[side][--ptr[(below ? p->below : p->above) + 1]] = k;
+            x->ahead[side][ptr[(below ? p->below : p->above) + 1]++] = k;
         }
-        memmove(ptr, ptr + 1, (size_t)x->n * sizeof *ptr);
-        ptr[x->n] = x->n_pairs;
     }
 }
 
@@ -464,7 +462,7 @@ static sked_status open_pricing(pricing *x, sked_error *err)
     SKED_OWN0(&x->arena, x->var, x->n);
     SKED_OWN(&x->arena, x->pair, pairs);
     for (int side = 0; side < 2; side++) {
-        SKED_OWN0(&x->arena, x->ahead_ptr[side], (int64_t)x->n + 1);
+        SKED_OWN0(&x->arena, x->ahead_ptr[side], (int64_t)x->n + 2);
         SKED_OWN(&x->arena, x->ahead[side], pairs);
     }
     SKED_OWN(&x->arena, x->label, x->n);

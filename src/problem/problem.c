@@ -128,20 +128,14 @@ static sked_status check_demands(const sked_problem *p, sked_error *err)
 
 /* ------------------------------------------------------------------ machines */
 
-static sked_status runs_nowhere(const sked_problem *p, int32_t op, sked_error *err)
-{
-    char name[80];
-    return sked_i_fail(err, SKED_ERR_INFEASIBLE, "op '%s' cannot run on any of the %d devices",
-                       sked_i_op_label(p->graph, op, name, sizeof name), (int)p->devices);
-}
-
 static sked_status check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
 {
     char name[80], device[80];
     for (int32_t i = 0; i < p->graph->n_ops; i++) {
         const int32_t d = p->fix_device ? p->fix_device[i] : -1;
         if (isinf(sked_i_shortest_time(c, i)))
-            return runs_nowhere(p, i, err);
+            return sked_i_fail(err, SKED_ERR_INFEASIBLE, "op '%s' cannot run on any of the %d devices",
+                               sked_i_op_label(p->graph, i, name, sizeof name), (int)p->devices);
         if (d >= 0 && isinf(sked_i_time(c, i, d)))
             return sked_i_fail(err, SKED_ERR_INFEASIBLE,
                                "op '%s' is fixed on device '%s', which cannot run it",
@@ -194,14 +188,6 @@ static sked_status check_links(const sked_problem *p, const sked_i_costs *c, ske
                                sked_i_op_label(g, g->edge_from[e], from, sizeof from),
                                sked_i_op_label(g, g->edge_to[e], to, sizeof to));
     return SKED_OK;
-}
-
-static sked_status check_machine(const sked_problem *p, const sked_i_costs *c, sked_error *err)
-{
-    sked_status st = p->machine != NULL ? check_able(p, c, err) : SKED_OK;
-    if (st == SKED_OK && p->machine != NULL)
-        st = check_links(p, c, err);
-    return st == SKED_OK ? sked_i_check_memory(p, c, err) : st;
 }
 
 /* ------------------------------------------------------------------ paths and limits */
@@ -375,7 +361,11 @@ sked_status sked_problem_check(const sked_problem *p, sked_error *err)
     SKED_TRY(check_fixed(p, err));
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(check_sums(p, &c, err));
-    SKED_TRY(check_machine(p, &c, err));
+    if (p->machine != NULL) {
+        SKED_TRY(check_able(p, &c, err));
+        SKED_TRY(check_links(p, &c, err));
+    }
+    SKED_TRY(sked_i_check_memory(p, &c, err));
     SKED_TRY(sked_i_relax(p, &c, &relaxed, err)); /* what it refutes is refuted */
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         SKED_TRY(checks[i](&relaxed.problem, err));

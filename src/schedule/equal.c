@@ -34,10 +34,10 @@ bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b, bool 
             return false;
     if (a->device == NULL)
         return true;
-    if (!interchangeable)
-        return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
-    int32_t *scratch = a->devices <= few ? small : sked_i_alloc(2 * (int64_t)a->devices, sizeof *scratch);
-    if (scratch == NULL) /* no memory: equal by name is equal all the same */
+    int32_t *scratch = !interchangeable    ? NULL
+                       : a->devices <= few ? small
+                                           : sked_i_alloc(2 * (int64_t)a->devices, sizeof *scratch);
+    if (scratch == NULL) /* also without memory: equal by name is equal all the same */
         return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
     const bool equal = equal_up_to_names(a, b, scratch, scratch + a->devices);
     if (scratch != small)
