@@ -695,6 +695,11 @@ static void device_memory(void **state)
         assert_true(sum >= m.peak_memory - 1e-9);
         sked_i_costs_free(&costs);
         sked_result_clear(&result);
+        r.problem.machine = NULL;
+        r.problem.devices = 0;
+        OK(sked_method_run("list", &r.problem, &opt, &result, err));
+        OK(sked_schedule_device_memory(&r.problem, result.schedule[0], NULL, err)); /* there are none */
+        sked_result_clear(&result);
         random_problem_free(&r);
     }
 }

@@ -45,7 +45,7 @@ static void draw_plan(plan *x, bool turn)
     const sked_graph *g = x->r.graph;
     int32_t waiting[most_ops], ready[most_ops], n_ready = 0;
     for (int32_t i = 0; i < g->n_ops; i++) {
-        x->device[i] = random_int(&x->rng, 0, sked_i_devices(&x->r.problem) - 1);
+        x->device[i] = random_int(&x->rng, 0, x->reference->costs.devices - 1);
         if ((waiting[i] = (int32_t)(g->pred_ptr[i + 1] - g->pred_ptr[i])) == 0)
             ready[n_ready++] = i;
     }
@@ -108,7 +108,7 @@ static void starts_are_an_order(void **state)
         double time;
         open_plan(&x, seed, kinds[seed % n_kinds]);
         draw_plan(&x, false);
-        OK(sked_schedule_create(x.r.graph->n_ops, sked_i_devices(&x.r.problem), &s, err));
+        OK(sked_schedule_create(x.r.graph->n_ops, x.reference->costs.devices, &s, err));
         memcpy(s->device, x.device, (size_t)s->ops * sizeof *s->device);
         for (int32_t k = 0; k < s->ops; k++)
             s->start[x.order[k]] = k;

@@ -42,7 +42,6 @@ int sked_i_utf8_length(const char *s, size_t size);
 /* True when all of the 0-terminated text is valid UTF-8. */
 bool sked_i_utf8_valid(const char *text);
 
-/* " (did you mean 'x'?)" or "". */
 /* s for a message: escaped as by sked_escape, at most 60 bytes and "...". Returns buf. */
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size);
 /* The same without a buffer, for an argument: sked_i_quoted_text(s).text is there to the end of the

@@ -1,14 +1,12 @@
-/* From problem to core and back. */
 #include "form/cumulative.h"
-#include "base/arena.h"
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/sort.h"
 #include "base/whole.h"
 
 #include "graph/relations.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,23 +19,13 @@ typedef struct scan {
     double factor; /* times are looked at multiplied by this */
     double total;  /* no generation scheme ends later */
     bool whole;
-    uint64_t divisor;
+    double divisor;
 } scan;
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        const uint64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
 
 static void see(scan *s, double v)
 {
     if (sked_i_whole(v, s->factor))
-        s->divisor = gcd(s->divisor, (uint64_t)rint(fabs(v) * s->factor));
+        s->divisor = sked_i_gcd(s->divisor, rint(fabs(v) * s->factor));
     else
         s->whole = false;
 }
@@ -75,7 +63,7 @@ static void choose_scale(sked_i_cumulative *c)
     double total = 0;
     for (double factor = 1; factor <= 1e6; factor *= 10) {
         const scan s = scan_times(c->problem, factor);
-        const double scale = s.divisor > 1 ? factor / (double)s.divisor : factor;
+        const double scale = s.divisor > 1 ? factor / s.divisor : factor;
         total = s.total;
         if (!s.whole)
             continue;
@@ -92,19 +80,9 @@ static void choose_scale(sked_i_cumulative *c)
 /* Rounded up, so that what holds on the grid holds in real time. */
 static int32_t to_core(const sked_i_cumulative *c, double t)
 {
+    assert(c->scale > 0);
     const double x = c->faithful ? rint(t * c->scale) : ceil(t * c->scale - 1e-6);
     return x > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)x;
-}
-
-/* ------------------------------------------------------------------ numbering */
-
-static void number_ops(const sked_i_cumulative *c, int32_t *rank)
-{
-    const sked_graph *g = c->problem->graph;
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        c->op[k] = g->topo[k];
-        rank[g->topo[k]] = k;
-    }
 }
 
 /* ------------------------------------------------------------------ edges */
@@ -115,7 +93,7 @@ static sked_status new_core(sked_i_core *core, int32_t n, int64_t edges, sked_er
     core->n = n;
     SKED_OWN(&core->arena, core->duration, n);
     SKED_OWN0(&core->arena, core->pred_ptr, (int64_t)n + 1);
-    SKED_OWN0(&core->arena, core->succ_ptr, (int64_t)n + 1);
+    SKED_OWN0(&core->arena, core->succ_ptr, (int64_t)n + 2);
     SKED_OWN(&core->arena, core->pred, edges);
     SKED_OWN(&core->arena, core->succ, edges);
     SKED_OWN0(&core->arena, core->head, n);
@@ -125,25 +103,17 @@ cleanup:
     return st; /* the owner frees */
 }
 
-static void free_core(sked_i_core *core)
+/* Fills the rows of successors, all zero, from those of predecessors. */
+static void transpose(sked_i_core *core)
 {
-    sked_i_arena_free(&core->arena);
-}
-
-/* Fills the rows of `to` (pred) from the rows of `from` (succ) or the other way round. */
-static void transpose(int32_t n, const int32_t *from_ptr, const sked_i_core_arc *from, int32_t *to_ptr,
-                      sked_i_core_arc *to)
-{
-    memset(to_ptr, 0, ((size_t)n + 1) * sizeof *to_ptr);
-    for (int32_t k = 0; k < from_ptr[n]; k++)
-        to_ptr[from[k].op + 1]++;
-    for (int32_t i = 0; i < n; i++)
-        to_ptr[i + 1] += to_ptr[i];
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t k = from_ptr[i]; k < from_ptr[i + 1]; k++)
-            to[to_ptr[from[k].op]++] = (sked_i_core_arc){i, from[k].lag};
-    memmove(to_ptr + 1, to_ptr, (size_t)n * sizeof *to_ptr);
-    to_ptr[0] = 0;
+    int32_t *const ptr = core->succ_ptr;
+    for (int32_t k = 0; k < core->pred_ptr[core->n]; k++)
+        ptr[core->pred[k].op + 2]++;
+    for (int32_t i = 0; i < core->n; i++)
+        ptr[i + 2] += ptr[i + 1];
+    for (int32_t i = 0; i < core->n; i++)
+        for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++)
+            core->succ[ptr[core->pred[k].op + 1]++] = (sked_i_core_arc){i, core->pred[k].lag};
 }
 
 /* In-edges of the forward core less the redundant ones; of parallel edges the longest lag stays. */
@@ -216,6 +186,7 @@ static void measure_core(sked_i_core *core)
     for (int32_t i = 0; i < core->n; i++) {
         int32_t t = 0, slowest = core->duration[i];
         for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++) {
+            assert(core->pred[k].op < i); /* ops are numbered in topological order */
             const int32_t at = core->head[core->pred[k].op] + core->pred[k].lag;
             t = at > t ? at : t;
         }
@@ -250,22 +221,12 @@ typedef struct pool {
     int word, shift;
 } pool;
 
-/* The k-th op that may hold something of a pool: all ops hold a device, some hold of a resource. */
-typedef struct holder {
-    int32_t op;
-    double amount; /* 0: it takes no time */
-} holder;
-
-static int64_t holder_count(const sked_graph *g, int32_t r)
+/* What user k of a pool holds while it runs, and its op; 0: it takes no time. */
+static double held(const sked_graph *g, int32_t r, int64_t k, int32_t *op)
 {
-    return r < 0 ? g->n_ops : g->user_ptr[r + 1] - g->user_ptr[r];
-}
-
-static holder holder_at(const sked_graph *g, int32_t r, int64_t k)
-{
-    const int32_t op = r < 0 ? (int32_t)k : g->user_op[g->user_ptr[r] + k];
-    const double amount = r < 0 ? 1 : g->user_amount[g->user_ptr[r] + k];
-    return (holder){op, g->duration[op] <= 0 ? 0 : amount};
+    double amount;
+    *op = sked_i_user(g, r, k, &amount);
+    return g->duration[*op] > 0 ? amount : 0;
 }
 
 /*
@@ -275,24 +236,24 @@ static holder holder_at(const sked_graph *g, int32_t r, int64_t k)
 static bool make_pool(const sked_problem *p, int32_t r, double capacity, pool *out)
 {
     const sked_graph *g = p->graph;
-    double sum = 0;
-    uint64_t divisor = 0;
+    double sum = 0, divisor = 0;
     bool whole = true;
     if (isinf(capacity))
         return false;
-    for (int64_t k = 0; k < holder_count(g, r); k++) {
-        const double d = holder_at(g, r, k).amount;
+    for (int64_t k = 0; k < sked_i_user_count(g, r); k++) {
+        int32_t op;
+        const double d = held(g, r, k, &op);
         sum += d;
         whole = whole && d == floor(d) && d < 0x1p50;
         if (whole)
-            divisor = gcd(divisor, (uint64_t)d);
+            divisor = sked_i_gcd(divisor, d);
     }
     if (sum <= capacity)
         return false;
     *out = (pool){.resource = r};
     if (whole) {
-        out->factor = 1 / (double)divisor;
-        out->capacity = (uint64_t)fmin(floor(capacity / (double)divisor), 0x1p50);
+        out->factor = 1 / divisor;
+        out->capacity = (uint64_t)fmin(floor(capacity / divisor), 0x1p50);
     } else {
         out->factor = 0x1p50 / fmax(1, capacity);
         out->capacity = (uint64_t)((capacity + 0.5e-9 * fmax(1, capacity)) * out->factor);
@@ -315,6 +276,7 @@ static int32_t place_pools(pool *pools, int32_t count)
     int used = 0;
     for (int32_t k = 0; k < count; k++) {
         const int bits = bits_of(pools[k].capacity) + 1;
+        assert(bits <= 64);
         if (used + bits > 64) {
             word++;
             used = 0;
@@ -350,12 +312,11 @@ static sked_status pack_demands(sked_i_cumulative *c, sked_i_core *core, sked_er
         place[c->op[i]] = i;
     const int32_t count = collect_pools(c->problem, pools);
     core->words = place_pools(pools, count);
-    if (core->words > most_words / (c->n + 1)) {
-        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                         "%d ops on %d pools that bind are too many for packed demands; try --method list",
-                         (int)c->n, (int)count);
-        goto cleanup;
-    }
+    if (core->words > most_words / (c->n + 1))
+        SKED_TRY(
+            sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                        "%d ops on %d pools that bind are too many for packed demands; try --method list",
+                        (int)c->n, (int)count));
     core->fields = count;
     SKED_OWN(&core->arena, core->field, count);
     SKED_OWN0(&core->arena, core->full, core->words);
@@ -367,11 +328,11 @@ static sked_status pack_demands(sked_i_cumulative *c, sked_i_core *core, sked_er
         core->field[k] = (sked_i_core_field){q->word, q->shift, (guard >> q->shift) - 1, q->capacity};
         core->guard[q->word] |= guard;
         core->full[q->word] |= guard | q->capacity << q->shift;
-        for (int64_t at = 0; at < holder_count(g, q->resource); at++) {
-            const holder h = holder_at(g, q->resource, at);
-            const double d = rint(h.amount * q->factor);
+        for (int64_t at = 0; at < sked_i_user_count(g, q->resource); at++) {
+            int32_t op;
+            const double d = rint(held(g, q->resource, at, &op) * q->factor);
             const uint64_t amount = d > (double)q->capacity ? q->capacity : (uint64_t)d;
-            core->demand[(int64_t)place[h.op] * core->words + q->word] |= amount << q->shift;
+            core->demand[(int64_t)place[op] * core->words + q->word] |= amount << q->shift;
         }
     }
 cleanup:
@@ -424,15 +385,12 @@ static sked_status build_mirror(sked_i_cumulative *c, sked_error *err)
     const int32_t n = c->n;
     SKED_TRY(new_core(m, n, f->pred_ptr[n], err));
     m->words = f->words;
-    SKED_OWN(&m->arena, m->full, f->words);
-    SKED_OWN(&m->arena, m->guard, f->words);
     SKED_OWN(&m->arena, m->demand, (int64_t)n * f->words);
-    memcpy(m->full, f->full, (size_t)f->words * sizeof *m->full);
-    memcpy(m->guard, f->guard, (size_t)f->words * sizeof *m->guard);
-    m->kinds = f->kinds;
+    m->full = f->full; /* the pools are the same ones */
+    m->guard = f->guard;
+    m->field = f->field;
     m->fields = f->fields;
-    SKED_OWN(&m->arena, m->field, f->fields);
-    memcpy(m->field, f->field, (size_t)f->fields * sizeof *m->field);
+    m->kinds = f->kinds;
     int32_t k = 0;
     for (int32_t i = 0; i < n; i++) { /* predecessors here are the successors there */
         const int32_t j = n - 1 - i;
@@ -448,7 +406,7 @@ static sked_status build_mirror(sked_i_cumulative *c, sked_error *err)
         }
     }
     m->pred_ptr[n] = k;
-    transpose(n, m->pred_ptr, m->pred, m->succ_ptr, m->succ);
+    transpose(m);
     measure_core(m);
 cleanup:
     return st;
@@ -463,13 +421,14 @@ static sked_status build_forward(sked_i_cumulative *c, sked_error *err)
     int64_t count;
     SKED_NEW(rank, c->n);
     SKED_NEW0(redundant, g->n_edges);
-    number_ops(c, rank);
+    for (int32_t k = 0; k < c->n; k++) {
+        c->op[k] = g->topo[k];
+        rank[g->topo[k]] = k;
+    }
     st = sked_i_graph_reduce(g, SKED_I_REDUCE_LAGS, max_reduction, redundant, &count, NULL);
     const bool reduced = st == SKED_OK;
-    if (st == SKED_ERR_MEMORY) {
-        st = sked_i_no_memory(err);
-        goto cleanup;
-    }
+    if (st == SKED_ERR_MEMORY)
+        SKED_TRY(sked_i_no_memory(err));
     if (!reduced) /* too large */
         memset(redundant, 0, (size_t)g->n_edges);
     SKED_TRY(new_core(&c->forward, c->n, g->n_edges, err));
@@ -478,7 +437,7 @@ static sked_status build_forward(sked_i_cumulative *c, sked_error *err)
     copy_edges(c, rank, redundant, &c->forward);
     if (!reduced)
         drop_implied(&c->forward, rank);
-    transpose(c->n, c->forward.pred_ptr, c->forward.pred, c->forward.succ_ptr, c->forward.succ);
+    transpose(&c->forward);
     measure_core(&c->forward);
     SKED_TRY(pack_demands(c, &c->forward, err));
     SKED_TRY(number_kinds(&c->forward, err));
@@ -511,7 +470,7 @@ static sked_status take_limits(sked_i_cumulative *c, sked_error *err)
     if (!c->exact && has_negative_lag(p->graph)) /* on the grid a fixed start may be off by a step */
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "improving schedules with negative lags and fixed starts needs whole times");
-    SKED_NEW(c->fixed, c->n);
+    SKED_OWN(&c->forward.arena, c->fixed, c->n);
     for (int32_t i = 0; i < c->n; i++) {
         const double t = p->fix_start[c->op[i]];
         c->fixed[i] = isnan(t) ? -1 : to_core(c, t);
@@ -523,17 +482,15 @@ cleanup:
 sked_status sked_i_cumulative_create(const sked_problem *p, sked_i_cumulative **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_cumulative *c = sked_i_alloc_zero(1, sizeof *c);
-    if (c == NULL)
-        return sked_i_no_memory(err);
+    sked_i_cumulative *c = NULL;
+    SKED_NEW0(c, 1);
     c->problem = p;
     c->n = p->graph->n_ops;
-    if (p->graph->n_edges > INT32_MAX / 2) {
-        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "method 'search' takes at most %d edges", INT32_MAX / 2);
-        goto cleanup;
-    }
+    if (p->graph->n_edges > INT32_MAX / 2)
+        SKED_TRY(
+            sked_i_fail(err, SKED_ERR_UNSUPPORTED, "method 'search' takes at most %d edges", INT32_MAX / 2));
     choose_scale(c);
-    SKED_NEW(c->op, c->n);
+    SKED_OWN(&c->forward.arena, c->op, c->n);
     SKED_TRY(build_forward(c, err));
     SKED_TRY(build_mirror(c, err));
     SKED_TRY(take_limits(c, err));
@@ -548,10 +505,8 @@ void sked_i_cumulative_destroy(sked_i_cumulative *c)
 {
     if (c == NULL)
         return;
-    free_core(&c->forward);
-    free_core(&c->mirror);
-    free(c->op);
-    free(c->fixed);
+    sked_i_arena_free(&c->forward.arena);
+    sked_i_arena_free(&c->mirror.arena);
     free(c);
 }
 

@@ -8,21 +8,23 @@
 #include "base/arena.h"
 #include "problem/problem.h"
 
+#include <assert.h>
+
 typedef struct sked_i_core_arc {
     int32_t op, lag; /* start to start */
 } sked_i_core_arc;
 
-/*
- * One direction of time. Amounts of all pools lie side by side in `words` 64-bit words, each with one
- * guard bit above it: free amounts carry their guard bits set, and a demand fits exactly when
- * (free - demand) still has all of them.
- */
 /* Where one pool lies in the words. */
 typedef struct sked_i_core_field {
     int32_t word, shift;
     uint64_t mask, capacity;
 } sked_i_core_field;
 
+/*
+ * One direction of time. Amounts of all pools lie side by side in `words` 64-bit words, each with one
+ * guard bit above it: free amounts carry their guard bits set, and a demand fits exactly when
+ * (free - demand) still has all of them.
+ */
 typedef struct sked_i_core {
     sked_i_arena arena;
     int32_t n, words, fields;
@@ -72,6 +74,7 @@ void sked_i_cumulative_keys(const sked_i_cumulative *c, const sked_schedule *s, 
 /* Amount of one pool in an op's demand. */
 static inline uint64_t sked_i_amount(const sked_i_core *core, const sked_i_core_field *f, int32_t op)
 {
+    assert(op >= 0 && op < core->n);
     return core->demand[(int64_t)op * core->words + f->word] >> f->shift & f->mask;
 }
 

@@ -1,21 +1,11 @@
-/* The graph's edges of distance 0 as rows, forwards or mirrored in time. */
 #include "form/dag.h"
-#include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
-
-/* Remembers memory to free with the view; NULL passes through as failure. */
-static void *own(sked_i_dag *v, void *memory)
-{
-    if (memory != NULL)
-        v->owned[v->n_owned++] = memory;
-    return memory;
-}
 
 void sked_i_dag_free(sked_i_dag *v)
 {
-    for (int i = 0; i < v->n_owned; i++)
-        free(v->owned[i]);
+    sked_i_arena_free(&v->arena);
     *v = (sked_i_dag){0};
 }
 
@@ -25,65 +15,48 @@ static inline int64_t edge_at(const sked_graph *g, bool successors, int64_t k)
     return successors ? k : g->pred_edge[k];
 }
 
+/*
+ * Lags and transfers; with costs their means, and what the times and transfers of each device follow from.
+ */
 static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v,
                       sked_i_dag_rows *rows)
 {
     const sked_graph *g = p->graph;
-    double *lag = own(v, sked_i_alloc(g->n_edges, sizeof *lag)), *transfer = NULL;
-    if (lag == NULL)
-        return false;
-    if (sked_i_has_transfers(p) && (transfer = own(v, sked_i_alloc(g->n_edges, sizeof *transfer))) == NULL)
-        return false;
-    int64_t kept = 0;
-    for (int64_t k = 0; k < g->n_edges; k++) {
-        const int64_t e = edge_at(g, successors, k);
-        if (g->edge_distance[e] > 0)
-            continue;
-        const double turn = mirrored ? g->duration[g->edge_to[e]] - g->duration[g->edge_from[e]] : 0;
-        lag[kept] = g->edge_lag[e] + turn;
-        if (transfer != NULL)
-            transfer[kept] = sked_i_transfer(p, e);
-        kept++;
-    }
-    rows->lag = lag;
-    rows->transfer = transfer;
-    return true;
-}
-
-/* The same on heterogeneous devices: means, and what the times and transfers of each device follow from. */
-static bool copy_costs(const sked_graph *g, bool successors, bool mirrored, sked_i_dag *v,
-                       sked_i_dag_rows *rows)
-{
-    double *lag = own(v, sked_i_alloc(g->n_edges, sizeof *lag));
-    double *transfer = own(v, sked_i_alloc(g->n_edges, sizeof *transfer));
-    double *bytes = own(v, sked_i_alloc(g->n_edges, sizeof *bytes));
-    uint8_t *given = own(v, sked_i_alloc(g->n_edges, sizeof *given));
-    double latency, per_byte;
+    const bool costs = v->costs != NULL, transfers = costs || sked_i_has_transfers(p);
+    double *lag = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *lag);
+    double *transfer = sked_i_arena_alloc(&v->arena, transfers ? g->n_edges : 0, sizeof *transfer);
+    double *bytes = sked_i_arena_alloc(&v->arena, costs ? g->n_edges : 0, sizeof *bytes);
+    uint8_t *given = sked_i_arena_alloc(&v->arena, costs ? g->n_edges : 0, sizeof *given);
+    double latency = 0, per_byte = 0;
     int64_t kept = 0;
     if (lag == NULL || transfer == NULL || bytes == NULL || given == NULL)
         return false;
-    sked_i_mean_link(v->costs, &latency, &per_byte);
+    if (costs)
+        sked_i_mean_link(v->costs, &latency, &per_byte);
     for (int64_t k = 0; k < g->n_edges; k++) {
         const int64_t e = edge_at(g, successors, k);
         const double from = v->duration[g->edge_from[e]];
         const double turn = mirrored ? v->duration[g->edge_to[e]] - from : 0;
         if (g->edge_distance[e] > 0)
             continue;
-        lag[kept] = (g->edge_lag_given[e] ? g->edge_lag[e] : from) + turn;
-        transfer[kept] = latency + g->edge_bytes[e] * per_byte;
-        bytes[kept] = g->edge_bytes[e];
-        given[kept++] = g->edge_lag_given[e];
+        lag[kept] = (costs && !g->edge_lag_given[e] ? from : g->edge_lag[e]) + turn;
+        if (transfers)
+            transfer[kept] = costs ? latency + g->edge_bytes[e] * per_byte : sked_i_transfer(p, e);
+        if (costs) {
+            bytes[kept] = g->edge_bytes[e];
+            given[kept] = g->edge_lag_given[e];
+        }
+        kept++;
     }
-    rows->lag = lag;
-    rows->transfer = transfer;
-    rows->bytes = bytes;
-    rows->given = given;
+    assert(kept == g->n_edges - g->n_carried);
+    *rows = (sked_i_dag_rows){
+        rows->ptr, rows->op, lag, transfers ? transfer : NULL, costs ? bytes : NULL, costs ? given : NULL};
     return true;
 }
 
 static sked_status take_costs(const sked_i_costs *c, sked_i_dag *v, sked_error *err)
 {
-    double *mean = own(v, sked_i_alloc(v->n, sizeof *mean));
+    double *mean = sked_i_arena_alloc(&v->arena, v->n, sizeof *mean);
     if (mean == NULL)
         return sked_i_no_memory(err);
     for (int32_t i = 0; i < v->n; i++)
@@ -97,8 +70,8 @@ static sked_status take_costs(const sked_i_costs *c, sked_i_dag *v, sked_error *
 static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_i_dag_rows *rows)
 {
     const int64_t *from = successors ? g->succ_ptr : g->pred_ptr;
-    int64_t *ptr = own(v, sked_i_alloc((int64_t)g->n_ops + 1, sizeof *ptr));
-    int32_t *op = own(v, sked_i_alloc(g->n_edges, sizeof *op));
+    int64_t *ptr = sked_i_arena_alloc(&v->arena, (int64_t)g->n_ops + 1, sizeof *ptr);
+    int32_t *op = sked_i_arena_alloc(&v->arena, g->n_edges, sizeof *op);
     if (ptr == NULL || op == NULL)
         return false;
     int64_t kept = 0;
@@ -110,6 +83,7 @@ static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_
                 op[kept++] = successors ? g->edge_to[e] : g->edge_from[e];
         }
     }
+    assert(kept == g->n_edges - g->n_carried);
     ptr[g->n_ops] = kept;
     rows->ptr = ptr;
     rows->op = op;
@@ -119,7 +93,7 @@ static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_
 /* Numbers of predecessors by view, as a running sum, without the loop-carried edges. */
 static bool count_in(sked_i_dag *v)
 {
-    int64_t *ptr = own(v, sked_i_alloc_zero((int64_t)v->n + 1, sizeof *ptr));
+    int64_t *ptr = sked_i_arena_alloc_zero(&v->arena, (int64_t)v->n + 1, sizeof *ptr);
     if (ptr == NULL)
         return false;
     for (int64_t e = 0; e < v->out.ptr[v->n]; e++)
@@ -140,14 +114,13 @@ static bool make_rows(const sked_problem *p, bool successors, bool mirrored, ske
     rows->lag = g->edge_lag;
     if (g->n_carried > 0 && !copy_ends(g, successors, v, rows))
         return false;
-    if (v->costs != NULL)
-        return copy_costs(g, successors, mirrored, v, rows);
-    const bool as_stored = successors && !mirrored && g->n_carried == 0 && !sked_i_has_transfers(p);
+    const bool as_stored =
+        v->costs == NULL && successors && !mirrored && g->n_carried == 0 && !sked_i_has_transfers(p);
     return as_stored || copy_lags(p, successors, mirrored, v, rows);
 }
 
-static sked_status make(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
-                        sked_i_dag *out, sked_error *err)
+sked_status sked_i_dag_make_costed(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
+                                   sked_i_dag *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_i_dag v = {.n = g->n_ops, .duration = g->duration, .order = g->topo, .mirrored = mirrored};
@@ -162,7 +135,7 @@ static sked_status make(const sked_problem *p, const sked_i_costs *c, bool mirro
     if (ok && (with_in || c != NULL))
         ok = make_rows(p, mirrored, mirrored, &v, &v.in);
     if (ok && mirrored) {
-        int32_t *order = own(&v, sked_i_alloc(g->n_ops, sizeof *order));
+        int32_t *order = sked_i_arena_alloc(&v.arena, g->n_ops, sizeof *order);
         ok = order != NULL;
         for (int32_t k = 0; ok && k < g->n_ops; k++)
             order[k] = g->topo[g->n_ops - 1 - k];
@@ -179,11 +152,5 @@ static sked_status make(const sked_problem *p, const sked_i_costs *c, bool mirro
 sked_status sked_i_dag_make(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
                             sked_i_dag *out, sked_error *err)
 {
-    return make(p, p->machine != NULL ? c : NULL, mirrored, with_in, out, err);
-}
-
-sked_status sked_i_dag_make_costed(const sked_problem *p, const sked_i_costs *c, bool mirrored, bool with_in,
-                                   sked_i_dag *out, sked_error *err)
-{
-    return make(p, c, mirrored, with_in, out, err);
+    return sked_i_dag_make_costed(p, p->machine != NULL ? c : NULL, mirrored, with_in, out, err);
 }

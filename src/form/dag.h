@@ -1,6 +1,7 @@
 /* The graph's edges of distance 0 as rows, forwards or mirrored in time. */
 #ifndef SKED_FORM_DAG_H
 #define SKED_FORM_DAG_H
+#include "base/arena.h"
 #include "problem/costs.h"
 
 /* Edges of distance 0: those of op i are ptr[i] .. ptr[i + 1] - 1. transfer NULL: free. */
@@ -24,9 +25,8 @@ typedef struct sked_i_dag {
     sked_i_dag_rows out, in; /* in.ptr NULL unless asked for, or with costs */
     const int64_t *in_ptr;   /* [n + 1] op i has in_ptr[i + 1] - in_ptr[i] predecessors */
     bool mirrored;
-    bool plain; /* every lag is the duration of the op at the beginning of its edge */
-    void *owned[20];
-    int n_owned;
+    bool plain;         /* every lag is the duration of the op at the beginning of its edge */
+    sked_i_arena arena; /* what is not the graph's own */
 } sked_i_dag;
 
 /*

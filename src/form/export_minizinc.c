@@ -2,6 +2,7 @@
 #include "base/whole.h"
 #include "form/export.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static sked_status check_amounts(const sked_i_program *m, sked_error *err)
@@ -20,21 +21,17 @@ static sked_status check_amounts(const sked_i_program *m, sked_error *err)
                               "MiniZinc models need demands, weights and memory that are whole numbers");
 }
 
-/* array[1..count] of int: name = [...]; */
-static void write_ints(sked_i_buffer *out, const char *name, const int32_t *values, int32_t count)
-{
-    sked_i_buffer_format(out, "array[1..%d] of int: %s = [", (int)count, name);
-    for (int32_t i = 0; i < count; i++)
-        sked_i_buffer_format(out, "%s%d", i == 0 ? "" : i % 20 ? ", " : ",\n  ", (int)values[i]);
-    sked_i_buffer_text(out, "];\n");
-}
-
-static void write_numbers(sked_i_buffer *out, const char *name, const double *values, int32_t count)
+/* array[1..count] of int: name = [...]; of one or the other. */
+static void write_array(sked_i_buffer *out, const char *name, const int32_t *whole, const double *values,
+                        int32_t count)
 {
     sked_i_buffer_format(out, "array[1..%d] of int: %s = [", (int)count, name);
     for (int32_t i = 0; i < count; i++) {
         sked_i_buffer_text(out, i == 0 ? "" : i % 20 ? ", " : ",\n  ");
-        sked_i_buffer_number(out, values[i]);
+        if (whole != NULL)
+            sked_i_buffer_int(out, whole[i]);
+        else
+            sked_i_buffer_number(out, values[i]);
     }
     sked_i_buffer_text(out, "];\n");
 }
@@ -44,9 +41,9 @@ static void write_starts(const sked_i_program *m, sked_i_buffer *out)
     sked_i_buffer_format(out, "int: n = %d;\nint: latest = %d;\n", (int)m->n, (int)m->latest);
     if (m->interval > 0)
         sked_i_buffer_format(out, "int: interval = %d;\n", (int)m->interval);
-    write_numbers(out, "duration", m->p->graph->duration, m->n);
-    write_ints(out, "early", m->early, m->n);
-    write_ints(out, "late", m->late, m->n);
+    write_array(out, "duration", NULL, m->p->graph->duration, m->n);
+    write_array(out, "early", m->early, NULL, m->n);
+    write_array(out, "late", m->late, NULL, m->n);
     sked_i_buffer_text(out, "array[1..n] of var 0..latest: start;\n"
                             "constraint forall(i in 1..n)(early[i] <= start[i] /\\ start[i] <= late[i]);\n");
     if (m->places == 1)
@@ -117,7 +114,7 @@ static void write_pools(const sked_i_program *m, sked_i_buffer *out)
             sked_i_buffer text = {0};
             sked_i_buffer_number(&text, q->capacity);
             snprintf(name, sizeof name, "amount_%d", (int)k);
-            write_numbers(out, name, q->amount, q->count);
+            write_array(out, name, NULL, q->amount, q->count);
             write_load(m, k, "amount", text.failed ? "0" : text.data, out);
             out->failed = out->failed || text.failed;
             sked_i_buffer_free(&text);
@@ -127,7 +124,7 @@ static void write_pools(const sked_i_program *m, sked_i_buffer *out)
                 most +=
                     q->load[j] * (m->interval > 0 ? ceil(m->p->graph->duration[q->op[j]] / m->interval) : 1);
             snprintf(name, sizeof name, "load_%d", (int)k);
-            write_numbers(out, name, q->load, q->count);
+            write_array(out, name, NULL, q->load, q->count);
             sked_i_buffer_text(out, "var 0..");
             sked_i_buffer_number(out, most);
             sked_i_buffer_format(out, ": peak_%d;\n", (int)k);
@@ -160,7 +157,7 @@ static void write_memory(const sked_i_program *m, sked_i_buffer *out)
     double most = 0;
     for (int32_t i = 0; i < m->n; i++)
         most += g->memory[i];
-    write_numbers(out, "memory", g->memory, m->n);
+    write_array(out, "memory", NULL, g->memory, m->n);
     sked_i_buffer_text(out, "array[1..n] of set of int: consumers = [");
     for (int32_t i = 0; i < m->n; i++) {
         bool first = true;
@@ -234,6 +231,7 @@ static void write_objective(const sked_i_program *m, sked_i_buffer *out)
 sked_status sked_i_export_minizinc(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out,
                                    sked_error *err)
 {
+    assert(mip == NULL); /* the model in its own terms, without rows */
     (void)mip;
     const sked_status st = check_amounts(m, err);
     if (st != SKED_OK)

@@ -3,6 +3,8 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
+
 static void write_rows(const sked_i_mip *mip, sked_i_buffer *out)
 {
     sked_i_buffer_text(out, "ROWS\n N value\n");
@@ -91,6 +93,7 @@ sked_status sked_i_export_mps(const sked_i_program *m, const sked_i_mip *mip, sk
                               sked_error *err)
 {
     sked_i_mip_columns t = {0};
+    assert(mip != NULL);
     const sked_status st = sked_i_mip_transpose(mip, &t, err);
     if (st != SKED_OK)
         return st;

@@ -1,61 +1,61 @@
 #include "form/heterogeneous.h"
 
-#include "base/memory.h"
 #include "base/sort.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 void sked_i_hetero_free(sked_i_hetero *u)
 {
     sked_i_kinds_free(&u->like);
-    void *const owned[] = {u->time, u->tail, u->latency,  u->bandwidth, u->pass,
-                           u->in,   u->out,  u->able_ptr, u->able};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&u->arena);
     *u = (sked_i_hetero){0};
 }
 
 /* ------------------------------------------------------------------ devices */
 
+static bool able(const sked_i_hetero *u, const int32_t *fix, int32_t i, int32_t d)
+{
+    return sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
+}
+
 /* Devices each op may run on, the shortest time first; of equals the lower number. */
 static sked_status list_able(sked_i_hetero *u, const int32_t *fix, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_keyed *items = NULL, *spare = NULL;
+    sked_i_keyed *items = NULL;
     int64_t count = 0;
     for (int32_t i = 0; i < u->n; i++)
         for (int32_t d = 0; d < u->m; d++)
-            count += sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
-    SKED_NEW(u->able_ptr, (int64_t)u->n + 1);
-    SKED_NEW(u->able, count);
-    SKED_NEW(items, u->m);
-    SKED_NEW(spare, u->m);
+            count += able(u, fix, i, d);
+    SKED_OWN(&u->arena, u->able_ptr, (int64_t)u->n + 1);
+    SKED_OWN(&u->arena, u->able, count);
+    SKED_NEW(items, 2 * (int64_t)u->m);
     u->able_ptr[0] = 0;
     for (int32_t i = 0; i < u->n; i++) {
-        int32_t able = 0;
+        int32_t n = 0;
         for (int32_t d = 0; d < u->m; d++)
-            if (sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d))
-                items[able++] = (sked_i_keyed){sked_i_sort_key(sked_i_hetero_time(u, i, d)), d};
-        sked_i_sort_keyed(items, spare, able);
-        for (int32_t k = 0; k < able; k++)
+            if (able(u, fix, i, d))
+                items[n++] = (sked_i_keyed){sked_i_sort_key(sked_i_hetero_time(u, i, d)), d};
+        sked_i_sort_keyed(items, items + u->m, n);
+        for (int32_t k = 0; k < n; k++)
             u->able[u->able_ptr[i] + k] = (int32_t)items[k].value;
-        u->able_ptr[i + 1] = u->able_ptr[i] + able;
+        u->able_ptr[i + 1] = u->able_ptr[i] + n;
     }
 cleanup:
     free(items);
-    free(spare);
     return st;
 }
 
 /* ------------------------------------------------------------------ edges */
 
-static sked_status copy_arcs(const sked_i_hetero *u, const sked_i_dag_rows *rows, sked_i_hetero_arc **out,
+static sked_status copy_arcs(sked_i_hetero *u, const sked_i_dag_rows *rows, sked_i_hetero_arc **out,
                              sked_error *err)
 {
     const int64_t edges = rows->ptr[u->n];
     sked_status st = SKED_OK;
-    SKED_NEW(*out, edges);
+    SKED_OWN(&u->arena, *out, edges);
     for (int64_t e = 0; e < edges; e++)
         (*out)[e] = (sked_i_hetero_arc){.lag = rows->given[e] ? rows->lag[e] : 0,
                                         .share = rows->given[e] ? 0 : 1,
@@ -113,13 +113,13 @@ static void measure(sked_i_hetero *u, const sked_problem *p, const sked_i_dag *v
     u->transfer = v->out.ptr[u->n] > 0 ? u->transfer / (double)v->out.ptr[u->n] : 0;
 }
 
-/* Latencies by pair of kinds. Data that has no link takes so long that nobody uses it. */
+/* Latencies by pair of kinds. Data that has no link takes so long that no good schedule uses it. */
 static sked_status copy_links(sked_i_hetero *u, sked_error *err)
 {
     const int64_t pairs = (int64_t)u->kinds * u->kinds;
     sked_status st = SKED_OK;
-    SKED_NEW(u->latency, 2 * pairs);
-    SKED_NEW(u->bandwidth, pairs);
+    SKED_OWN(&u->arena, u->latency, 2 * pairs);
+    SKED_OWN(&u->arena, u->bandwidth, pairs);
     for (int64_t k = 0; k < pairs; k++) {
         double latency, bandwidth;
         sked_i_kinds_link(&u->like, u->costs, (int32_t)(k / u->kinds), (int32_t)(k % u->kinds), &latency,
@@ -141,7 +141,7 @@ static sked_status list_passes(sked_i_hetero *u, int64_t edges, sked_error *err)
     sked_status st = SKED_OK;
     if ((double)edges * (double)m * (double)m > large)
         return SKED_OK;
-    SKED_NEW(u->pass, edges * m * m);
+    SKED_OWN(&u->arena, u->pass, edges * m * m);
     for (int64_t e = 0; e < edges; e++)
         for (int32_t a = 0; a < m; a++)
             for (int32_t b = 0; b < m; b++)
@@ -179,7 +179,7 @@ static sked_status find_tails(sked_i_hetero *u, const sked_i_dag *v, const int32
     const bool wide = (double)v->out.ptr[u->n] * u->kinds * u->kinds > large;
     sked_status st = SKED_OK;
     double *least = NULL; /* over the kinds */
-    SKED_NEW(u->tail, (int64_t)u->n * u->kinds);
+    SKED_OWN(&u->arena, u->tail, (int64_t)u->n * u->kinds);
     SKED_NEW(least, u->n);
     for (int32_t q = u->n - 1; q >= 0; q--) {
         const int32_t i = v->order[q];
@@ -204,11 +204,12 @@ cleanup:
 sked_status sked_i_hetero_make(const sked_problem *p, const sked_i_dag *v, sked_i_hetero *u, sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(v->costs != NULL && v->costs->machine != NULL && v->in.ptr != NULL);
     *u = (sked_i_hetero){.costs = v->costs, .n = v->n, .m = p->devices};
     SKED_TRY(sked_i_kinds_make(u->costs, NULL, false, &u->like, err));
     u->kinds = u->like.count;
     u->kind_of = u->like.of;
-    SKED_NEW(u->time, (int64_t)u->n * u->kinds);
+    SKED_OWN(&u->arena, u->time, (int64_t)u->n * u->kinds);
     sked_i_kinds_times(&u->like, u->costs, u->time);
     SKED_TRY(list_able(u, p->fix_device, err));
     SKED_TRY(copy_arcs(u, &v->in, &u->in, err));

@@ -7,6 +7,8 @@
 #include "form/dag.h"
 #include "problem/kinds.h"
 
+#include <assert.h>
+
 /* An edge: lag + share * (time of its `from` there) on one device, and a transfer between two. */
 typedef struct sked_i_hetero_arc {
     double lag, share, bytes;
@@ -15,6 +17,7 @@ typedef struct sked_i_hetero_arc {
 } sked_i_hetero_arc;
 
 typedef struct sked_i_hetero {
+    sked_i_arena arena;
     const sked_i_costs *costs; /* of the dag */
     int32_t n, m, kinds;
     sked_i_kinds like;           /* those kinds */
@@ -43,6 +46,7 @@ void sked_i_hetero_free(sked_i_hetero *u);
 
 static inline double sked_i_hetero_time(const sked_i_hetero *u, int32_t op, int32_t device)
 {
+    assert(op >= 0 && op < u->n && device >= 0 && device < u->m);
     return u->time[(int64_t)op * u->kinds + u->kind_of[device]];
 }
 static inline double sked_i_hetero_tail(const sked_i_hetero *u, int32_t op, int32_t device)
@@ -53,6 +57,7 @@ static inline double sked_i_hetero_tail(const sked_i_hetero *u, int32_t op, int3
 static inline double sked_i_hetero_pass(const sked_i_hetero *u, const sked_i_hetero_arc *x, int32_t from,
                                         int32_t to)
 {
+    assert(from >= 0 && from < u->kinds && to >= 0 && to < u->kinds);
     const int32_t pair = from * u->kinds + to;
     return u->latency[x->links + pair] + x->bytes / u->bandwidth[pair];
 }

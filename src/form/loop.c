@@ -1,8 +1,6 @@
-/* A pipelined problem in whole numbers, and its windows at one initiation interval. */
 #include "form/loop.h"
-#include "base/arena.h"
-#include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const double largest_sum = 0x1p50; /* of all times: starts and their differences stay exact */
@@ -109,6 +107,7 @@ static sked_status copy_uses(sked_i_loop *loop, sked_error *err)
                 loop->use[uses++] = (sked_i_loop_use){pool[r], amount};
         }
     }
+    assert(uses <= g->demand_ptr[loop->n]);
     loop->use_ptr[loop->n] = uses;
 cleanup:
     free(pool);
@@ -138,10 +137,9 @@ int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, cons
 static sked_status make_serial(sked_i_loop *loop, sked_error *err)
 {
     const sked_graph *g = loop->g;
-    loop->serial = sked_i_arena_alloc(&loop->arena, loop->n, sizeof *loop->serial);
-    if (loop->serial == NULL)
-        return sked_i_no_memory(err);
+    sked_status st = SKED_OK;
     int64_t time = 0;
+    SKED_OWN(&loop->arena, loop->serial, loop->n);
     for (int32_t k = 0; k < loop->n; k++) {
         const int32_t i = g->topo[k];
         int64_t at = time > loop->release[i] ? time : loop->release[i];
@@ -154,7 +152,8 @@ static sked_status make_serial(sked_i_loop *loop, sked_error *err)
         time = at + loop->duration[i];
     }
     loop->max_ii = sked_i_loop_plain_ii(loop, loop->serial, NULL);
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 bool sked_i_loop_serial_fits(const sked_i_loop *loop)
@@ -181,9 +180,8 @@ sked_status sked_i_loop_create(const sked_problem *p, sked_i_loop **out, sked_er
 {
     sked_status st = SKED_OK;
     const int32_t n = p->graph->n_ops;
-    sked_i_loop *loop = sked_i_alloc_zero(1, sizeof *loop);
-    if (loop == NULL)
-        return sked_i_no_memory(err);
+    sked_i_loop *loop = NULL;
+    SKED_NEW0(loop, 1);
     *loop = (sked_i_loop){.p = p, .g = p->graph, .n = n, .devices = p->devices, .min_ii = 1};
     loop->pipelined = p->ii != 0 || p->objective == SKED_OBJECTIVE_II;
     if (!sked_i_problem_integral(p))
@@ -218,9 +216,8 @@ void sked_i_loop_destroy(sked_i_loop *loop)
 sked_status sked_i_frame_create(const sked_i_loop *loop, sked_i_frame **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_frame *f = sked_i_alloc_zero(1, sizeof *f);
-    if (f == NULL)
-        return sked_i_no_memory(err);
+    sked_i_frame *f = NULL;
+    SKED_NEW0(f, 1);
     SKED_OWN(&f->arena, f->weight, loop->g->n_edges);
     SKED_OWN(&f->arena, f->lo, loop->n);
     SKED_OWN(&f->arena, f->hi, loop->n);
@@ -244,6 +241,7 @@ void sked_i_frame_destroy(sked_i_frame *f)
 static void set_weights(const sked_i_loop *loop, sked_i_frame *f)
 {
     const sked_graph *g = loop->g;
+    assert(f->ii > 0);
     for (int64_t e = 0; e < g->n_edges; e++) {
         const int64_t d = g->edge_distance[e];
         const bool far = d > 0 && (!loop->pipelined || d > ((int64_t)1 << 56) / f->ii);
@@ -271,19 +269,19 @@ static void set_earliest(const sked_i_loop *loop, sked_i_frame *f)
     }
 }
 
-static void set_tails(const sked_i_loop *loop, sked_i_frame *f)
+/* Raises x[from] to x[to] + weight along all edges until nothing moves: longest paths against the edges. */
+static void pull_back(const sked_i_loop *loop, const sked_i_frame *f, int64_t *x)
 {
     const sked_graph *g = loop->g;
-    memcpy(f->tail, loop->duration, (size_t)loop->n * sizeof *f->tail);
     for (bool moved = true; moved;) {
         moved = false;
         for (int32_t k = loop->n; k-- > 0;) {
             const int32_t i = g->topo[k];
             for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-                const int64_t t = f->tail[g->edge_to[e]] + f->weight[e];
-                if (t <= f->tail[i])
+                const int64_t t = x[g->edge_to[e]] + f->weight[e];
+                if (t <= x[i])
                     continue;
-                f->tail[i] = t;
+                x[i] = t;
                 moved = true;
             }
         }
@@ -293,29 +291,17 @@ static void set_tails(const sked_i_loop *loop, sked_i_frame *f)
 
 bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length)
 {
-    const sked_graph *g = loop->g;
-    for (int32_t i = 0; i < loop->n; i++) {
+    bool fits = true;
+    for (int32_t i = 0; i < loop->n; i++) { /* latest starts are longest paths of the other sign */
         const int64_t latest = length < SKED_I_FAR ? length - loop->duration[i] : SKED_I_FAR;
-        f->hi[i] = latest < loop->due[i] ? latest : loop->due[i];
+        f->hi[i] = latest < loop->due[i] ? -latest : -loop->due[i];
     }
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int32_t k = loop->n; k-- > 0;) {
-            const int32_t i = g->topo[k];
-            for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-                const int64_t t = f->hi[g->edge_to[e]] - f->weight[e];
-                if (t >= f->hi[i])
-                    continue;
-                f->hi[i] = t;
-                moved = true;
-            }
-        }
-        moved = moved && g->n_carried > 0;
+    pull_back(loop, f, f->hi);
+    for (int32_t i = 0; i < loop->n; i++) {
+        f->hi[i] = -f->hi[i];
+        fits = fits && f->lo[i] <= f->hi[i];
     }
-    for (int32_t i = 0; i < loop->n; i++)
-        if (f->lo[i] > f->hi[i])
-            return false;
-    return true;
+    return fits;
 }
 
 bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int64_t length)
@@ -325,7 +311,8 @@ bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int6
         return false; /* a recurrence would push its ops without end */
     set_weights(loop, f);
     set_earliest(loop, f);
-    set_tails(loop, f);
+    memcpy(f->tail, loop->duration, (size_t)loop->n * sizeof *f->tail);
+    pull_back(loop, f, f->tail);
     f->path = 0;
     for (int32_t i = 0; i < loop->n; i++)
         if (f->lo[i] + f->tail[i] > f->path)
@@ -355,6 +342,7 @@ static int64_t pool_length(const span *items, int64_t n, double room, int64_t *h
 {
     enum { all_pairs = 1000 };
     int64_t best = 0;
+    assert(room > 0);
     const int64_t stride = n > all_pairs ? n / 64 : 1;
     for (int64_t k = 0; k < n; k += stride) {
         double area = 0;

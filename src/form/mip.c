@@ -1,9 +1,7 @@
 /* Lowers a model to linear rows. */
 #include "form/program.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
-
+#include <assert.h>
 #include <stdio.h>
 
 /* Entries allowed per column allowed; windows (from times to) up to which an arc has a row per step. */
@@ -70,6 +68,7 @@ static void add_entry(lowering *w, int64_t col, double value)
         w->failed = true;
         return;
     }
+    assert(mip->n_rows > 0 && col >= 0 && col < mip->n_cols);
     mip->entry_col[mip->n_entries] = (int32_t)col;
     mip->entry_value[mip->n_entries++] = value;
     mip->row_begin[mip->n_rows] = mip->n_entries;
@@ -90,6 +89,8 @@ static int32_t first_time(const sked_i_program *m, int32_t i)
 
 static int64_t x_col(const lowering *w, int32_t i, int32_t time, int32_t place)
 {
+    assert(place >= 0 && place < w->m->places && time >= first_time(w->m, i));
+    assert(time < first_time(w->m, i) + time_count(w->m, i));
     return w->mip->first_col[i] + (int64_t)place * time_count(w->m, i) + (time - first_time(w->m, i));
 }
 
@@ -384,15 +385,11 @@ sked_status sked_i_mip_create(const sked_i_program *m, int64_t max_columns, sked
     SKED_OWN(&w.mip->arena, w.mip->first_col, (int64_t)m->n + 1);
     SKED_OWN0(&w.mip->arena, w.mip->stage_col, m->n);
     lower(&w);
-    if (w.failed) {
-        st = sked_i_no_memory(err);
-        goto cleanup;
-    }
-    if (w.too_large) {
-        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model would have more than %.0f entries",
-                         (double)w.max_entries);
-        goto cleanup;
-    }
+    if (w.failed)
+        SKED_TRY(sked_i_no_memory(err));
+    if (w.too_large)
+        SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model would have more than %.0f entries",
+                             (double)w.max_entries));
     *out = w.mip;
     w.mip = NULL;
 cleanup:

@@ -1,13 +1,8 @@
-/*
- * Everything of which there is a limited amount, as pools. Ops with the same demands form a class, and the
- * demands are kept once per class: graphs have many ops and few kinds of them.
- */
 #include "form/pools.h"
 
-#include "base/arena.h"
 #include "base/hash.h"
-#include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 void sked_i_pools_free(sked_i_pools *pools)
@@ -31,16 +26,11 @@ typedef struct sorter {
     sked_i_hash_key key;
 } sorter;
 
-static void sorter_free(sorter *s)
-{
-    sked_i_arena_free(&s->arena);
-}
-
 static sked_status sorter_make(int32_t count, int32_t ops, sked_i_pools *pools, sorter *s, sked_error *err)
 {
     sked_status st = SKED_OK;
     *pools = (sked_i_pools){.count = count};
-    *s = (sorter){.pools = pools, .ops = ops, .last = -1, .key = sked_i_hash_key_new()};
+    *s = (sorter){.arena = s->arena, .pools = pools, .ops = ops, .last = -1, .key = sked_i_hash_key_new()};
     SKED_OWN0(&pools->arena, pools->capacity, count);
     SKED_OWN0(&pools->arena, pools->slack, count);
     SKED_OWN(&s->arena, s->pool, count);
@@ -146,6 +136,7 @@ static bool sort_op(sorter *s, int32_t i)
 
 static void add_demand(sorter *s, int32_t pool, double amount)
 {
+    assert(s->n < s->pools->count && pool >= 0 && pool < s->pools->count);
     s->pool[s->n] = pool;
     s->amount[s->n++] = amount;
 }
@@ -182,27 +173,25 @@ sked_status sked_i_pools_make(const sked_problem *p, bool with_devices, sked_i_p
     const sked_graph *g = p->graph;
     const bool devices = with_devices && p->devices > 0;
     sked_status st = SKED_OK;
-    sked_i_pools pools = {0};
+    *out = (sked_i_pools){0};
     sorter s = {0};
-    int32_t *number = NULL;
-    SKED_NEW(number, g->n_resources);
+    int32_t *number;
+    SKED_OWN(&s.arena, number, g->n_resources);
     const int32_t count = number_pools(p, number);
-    SKED_TRY(sorter_make(count + devices, g->n_ops, &pools, &s, err));
+    SKED_TRY(sorter_make(count + devices, g->n_ops, out, &s, err));
     for (int32_t r = 0; r < g->n_resources; r++)
         if (number[r] >= 0) {
-            pools.capacity[number[r]] = sked_i_capacity(p, r);
-            pools.slack[number[r]] = g->integral ? 0 : 1e-10 * fmax(1, sked_i_capacity(p, r));
+            out->capacity[number[r]] = sked_i_capacity(p, r);
+            out->slack[number[r]] = g->integral ? 0 : 1e-10 * fmax(1, sked_i_capacity(p, r));
         }
     if (devices)
-        pools.capacity[count] = p->devices;
+        out->capacity[count] = p->devices;
     if (!sort_ops(&s, p, number, devices))
         SKED_TRY(sked_i_no_memory(err));
-    *out = pools;
-    pools = (sked_i_pools){0};
 cleanup:
-    sked_i_pools_free(&pools);
-    sorter_free(&s);
-    free(number);
+    if (st != SKED_OK)
+        sked_i_pools_free(out);
+    sked_i_arena_free(&s.arena);
     return st;
 }
 
@@ -211,9 +200,8 @@ sked_status sked_i_pools_of_loads(const sked_problem *p, sked_i_pools *out, sked
     const sked_graph *g = p->graph;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
-    sked_i_pools pools = {0};
     sorter s = {0};
-    SKED_TRY(sorter_make(pooled ? g->n_resources : 1, g->n_ops, &pools, &s, err));
+    SKED_TRY(sorter_make(pooled ? g->n_resources : 1, g->n_ops, out, &s, err));
     for (int32_t i = 0; i < g->n_ops; i++) {
         const bool holds = g->duration[i] > 0 && g->weight[i] > 0;
         s.n = 0;
@@ -224,10 +212,9 @@ sked_status sked_i_pools_of_loads(const sked_problem *p, sked_i_pools *out, sked
         if (!sort_op(&s, i))
             SKED_TRY(sked_i_no_memory(err));
     }
-    *out = pools;
-    pools = (sked_i_pools){0};
 cleanup:
-    sked_i_pools_free(&pools);
-    sorter_free(&s);
+    if (st != SKED_OK)
+        sked_i_pools_free(out);
+    sked_i_arena_free(&s.arena);
     return st;
 }

@@ -6,8 +6,8 @@
 
 /*
  * What ops hold while they run. Ops with equal demands form a class: those of class c hold the demands
- * k = class_ptr[c] .. class_ptr[c + 1] - 1. Ops of duration 0 hold nothing; on heterogeneous devices whoever
- * places an op leaves its demands out where it takes no time.
+ * k = class_ptr[c] .. class_ptr[c + 1] - 1. Ops of duration 0 hold nothing; on heterogeneous devices the code
+ * that places an op leaves its demands out where it takes no time.
  */
 typedef struct sked_i_pools {
     sked_i_arena arena;

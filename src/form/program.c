@@ -1,6 +1,6 @@
 #include "form/program.h"
 
-#include "base/memory.h"
+#include <assert.h>
 
 static const double largest_time = 1 << 28;
 
@@ -27,9 +27,8 @@ static sked_status add_arcs(sked_i_program *m, sked_error *err)
 {
     const sked_graph *g = m->p->graph;
     const bool transfers = sked_i_has_transfers(m->p);
-    m->arc = sked_i_alloc(g->n_edges, sizeof *m->arc);
-    if (m->arc == NULL)
-        return sked_i_no_memory(err);
+    sked_status st = SKED_OK;
+    SKED_OWN(&m->arena, m->arc, g->n_edges);
     for (int64_t e = 0; e < g->n_edges; e++) {
         if (g->edge_distance[e] > 0 && m->interval == 0)
             continue;
@@ -45,7 +44,8 @@ static sked_status add_arcs(sked_i_program *m, sked_error *err)
                                                    .distance = g->edge_distance[e],
                                                    .counted = g->edge_bytes[e] > 0};
     }
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 /* Relaxes windows along all arcs until nothing moves; sweeps are bounded, windows stay valid anyway. */
@@ -96,6 +96,7 @@ static double spread_of_lags(const sked_i_program *m)
 static sked_status add_windows(sked_i_program *m, double latest, sked_error *err)
 {
     const sked_problem *p = m->p;
+    sked_status st = SKED_OK;
     char name[80];
     /* only lengths themselves are never worse when everything moves left: else the horizon alone counts */
     const double enough =
@@ -106,10 +107,8 @@ static sked_status add_windows(sked_i_program *m, double latest, sked_error *err
     if (!(latest < largest_time))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%g time steps are too many for a model", latest);
     m->latest = (int32_t)latest;
-    m->early = sked_i_alloc_zero(m->n, sizeof *m->early);
-    m->late = sked_i_alloc(m->n, sizeof *m->late);
-    if (m->early == NULL || m->late == NULL)
-        return sked_i_no_memory(err);
+    SKED_OWN0(&m->arena, m->early, m->n);
+    SKED_OWN(&m->arena, m->late, m->n);
     for (int32_t i = 0; i < m->n; i++) {
         m->late[i] = m->latest - (int32_t)p->graph->duration[i];
         if (p->fix_start && !isnan(p->fix_start[i])) {
@@ -123,7 +122,8 @@ static sked_status add_windows(sked_i_program *m, double latest, sked_error *err
             return sked_i_fail(err, SKED_ERR_INFEASIBLE,
                                "no start is left for op '%s' by the latest finish %d",
                                sked_i_op_label(p->graph, i, name, sizeof name), (int)m->latest);
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 /* ------------------------------------------------------------------ pools */
@@ -132,17 +132,17 @@ static sked_status add_pool(sked_i_program *m, int32_t resource, bool limited, b
                             sked_error *err)
 {
     const sked_graph *g = m->p->graph;
+    assert(m->n_pools < g->n_resources + 2);
     sked_i_program_pool *q = &m->pool[m->n_pools++];
     sked_status st = SKED_OK;
-    *q = (sked_i_program_pool){resource, limited, measured, capacity, 0, NULL, NULL, NULL};
-    const int64_t first = resource < 0 ? 0 : g->user_ptr[resource];
-    const int64_t users = resource < 0 ? m->n : g->user_ptr[resource + 1] - first;
-    SKED_NEW(q->op, users);
-    SKED_NEW(q->amount, users);
-    SKED_NEW(q->load, users);
+    *q = (sked_i_program_pool){.limited = limited, .measured = measured, .capacity = capacity};
+    const int64_t users = sked_i_user_count(g, resource);
+    SKED_OWN(&m->arena, q->op, users);
+    SKED_OWN(&m->arena, q->amount, users);
+    SKED_OWN(&m->arena, q->load, users);
     for (int64_t k = 0; k < users; k++) {
-        const int32_t i = resource < 0 ? (int32_t)k : g->user_op[first + k];
-        const double amount = resource < 0 ? 1 : g->user_amount[first + k];
+        double amount;
+        const int32_t i = sked_i_user(g, resource, k, &amount);
         if (!(g->duration[i] > 0) || !(amount > 0))
             continue;
         q->op[q->count] = i;
@@ -160,9 +160,7 @@ static sked_status add_pools(sked_i_program *m, sked_error *err)
     const bool measures = m->objective == SKED_OBJECTIVE_RESOURCE || m->objective == SKED_OBJECTIVE_COST;
     const bool demands = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
-    m->pool = sked_i_alloc_zero((int64_t)g->n_resources + 2, sizeof *m->pool);
-    if (m->pool == NULL)
-        return sked_i_no_memory(err);
+    SKED_OWN(&m->arena, m->pool, (int64_t)g->n_resources + 2);
     if (p->devices > 0 && m->places == 1)
         SKED_TRY(add_pool(m, -1, true, false, p->devices, err));
     if (measures && !demands)
@@ -197,31 +195,30 @@ static bool holds_longer(const sked_problem *p)
 
 static sked_status check_problem(const sked_problem *p, sked_error *err)
 {
-    if (p->objective == SKED_OBJECTIVE_MEMORY && holds_longer(p))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "a model by time steps lets a value go when its last consumer starts: it has no "
-                           "lifetime finish and no values that are kept");
-    if (p->objective == SKED_OBJECTIVE_MEMORY && p->machine == NULL && p->devices > 1)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "a model by time steps has no copies of values on other devices");
-    if (p->machine != NULL)
-        return sked_i_fail(
-            err, SKED_ERR_UNSUPPORTED,
-            "a model by time steps takes identical devices: heterogeneous devices or links, or memory "
-            "of devices, have none");
-    if (sked_i_has_memory_limit(p))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a model by time steps has no memory limits");
-    if (!sked_i_problem_integral(p))
-        return sked_i_fail(
-            err, SKED_ERR_UNSUPPORTED,
-            "a model by time steps needs durations, lags and transfers that are whole numbers");
-    if (p->objective == SKED_OBJECTIVE_II && !(p->ii > 0))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a model of a pipelined loop needs a given interval");
-    if (p->ii == SKED_II_AUTO || p->ii > largest_time)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "a model of a pipelined loop needs a given interval of moderate length");
-    if (p->ii > 0 && p->objective == SKED_OBJECTIVE_MEMORY)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "peak memory of a pipelined loop has no linear model");
+    const bool memory = p->objective == SKED_OBJECTIVE_MEMORY;
+    const struct {
+        bool broken;
+        const char *rule;
+    } rules[] = {
+        {memory && holds_longer(p), "a model by time steps lets a value go when its last consumer starts: it "
+                                    "has no lifetime finish and no values that are kept"},
+        {memory && p->machine == NULL && p->devices > 1,
+         "a model by time steps has no copies of values on other devices"},
+        {p->machine != NULL,
+         "a model by time steps takes identical devices: heterogeneous devices or links, or "
+         "memory of devices, have none"},
+        {sked_i_has_memory_limit(p), "a model by time steps has no memory limits"},
+        {!sked_i_problem_integral(p),
+         "a model by time steps needs durations, lags and transfers that are whole numbers"},
+        {p->objective == SKED_OBJECTIVE_II && !(p->ii > 0),
+         "a model of a pipelined loop needs a given interval"},
+        {p->ii == SKED_II_AUTO || p->ii > largest_time,
+         "a model of a pipelined loop needs a given interval of moderate length"},
+        {memory && p->ii > 0, "peak memory of a pipelined loop has no linear model"},
+    };
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
+        if (rules[k].broken)
+            return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s", rules[k].rule);
     return SKED_OK;
 }
 
@@ -251,14 +248,6 @@ void sked_i_program_destroy(sked_i_program *m)
 {
     if (m == NULL)
         return;
-    for (int32_t k = 0; k < m->n_pools; k++) {
-        free(m->pool[k].op);
-        free(m->pool[k].amount);
-        free(m->pool[k].load);
-    }
-    free(m->pool);
-    free(m->early);
-    free(m->late);
-    free(m->arc);
+    sked_i_arena_free(&m->arena);
     free(m);
 }

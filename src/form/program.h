@@ -5,7 +5,7 @@
  *
  * Times are whole numbers. Without an initiation interval a 0/1 column says "op i starts at t"; with one it
  * says "op i starts in slot t of the interval", and a whole column counts its full intervals (Eichenberger
- * and Davidson 1997). Where devices cannot be told apart by load alone (transfers, fixed ops, pipelining),
+ * and Davidson 1997). Where load alone does not distinguish devices (transfers, fixed ops, pipelining),
  * these columns exist per device.
  */
 #ifndef SKED_FORM_PROGRAM_H
@@ -22,9 +22,8 @@ typedef struct sked_i_program_arc {
 
 /* Ops that hold amounts of something while they run. */
 typedef struct sked_i_program_pool {
-    int32_t resource; /* -1: the devices, or all ops where no op has a demand */
-    bool limited;     /* the sum of amount may not exceed capacity */
-    bool measured;    /* the peak of load counts in the objective */
+    bool limited;  /* the sum of amount may not exceed capacity */
+    bool measured; /* the peak of load counts in the objective */
     double capacity;
     int32_t count;
     int32_t *op;
@@ -32,10 +31,11 @@ typedef struct sked_i_program_pool {
 } sked_i_program_pool;
 
 typedef struct sked_i_program {
+    sked_i_arena arena; /* has all arrays, those of the pools too */
     const sked_problem *p;
     int32_t n, n_pools, latest; /* latest: nothing finishes later (not pipelined: windows end there) */
     int32_t interval;           /* 0: not pipelined */
-    int32_t places;             /* devices told apart; 1: none */
+    int32_t places;             /* devices with columns of their own; 1: none */
     int32_t *early, *late;      /* [n] windows of starts */
     int64_t n_arcs;
     sked_i_program_arc *arc;
@@ -57,7 +57,7 @@ double sked_i_program_serial_length(const sked_problem *p);
 /* Rows low <= sum value * column <= high, stored row by row. */
 typedef struct sked_i_mip {
     sked_i_arena arena;
-    int64_t n_cols, col_cap, n_rows, n_entries;
+    int64_t n_cols, n_rows, n_entries;
     double *col_low, *col_high, *col_cost;
     uint8_t *integer;
     struct sked_i_mip_name {

@@ -1,8 +1,6 @@
 #include "form/sequencing.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
-
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -90,6 +88,7 @@ sked_status sked_i_sequencing_create(const sked_problem *p, const sked_i_costs *
 {
     sked_status st = SKED_OK;
     sked_i_sequencing *l = NULL;
+    assert(p->devices > 0);
     SKED_NEW0(l, 1);
     l->problem = p;
     l->n = p->graph->n_ops;

@@ -1,7 +1,6 @@
-/* Turns a problem into a shop: which resources bind, who uses them, arcs by op. */
 #include "form/shop.h"
-#include "base/arena.h"
-#include "base/memory.h"
+
+#include <assert.h>
 
 /* binds[r]: 0 the resource never limits, 1 no two of its users fit together. false: something between. */
 static bool classify(const sked_problem *p, uint8_t *binds, double *least_two)
@@ -98,25 +97,20 @@ cleanup:
     return st;
 }
 
-/* Groups ops by machine; resources that nobody binds on are dropped. */
+/* Groups ops by machine; resources that never bind are dropped. */
 static void group_members(sked_i_shop_model *m)
 {
     int32_t *ptr = m->member_ptr;
     for (int32_t i = 0; i < m->n; i++)
         if (m->machine[i] >= 0)
-            ptr[m->machine[i] + 1]++;
+            ptr[m->machine[i] + 2]++;
     for (int32_t k = 0; k < m->n_machines; k++)
-        ptr[k + 1] += ptr[k];
-    m->n_members = ptr[m->n_machines];
+        ptr[k + 2] += ptr[k + 1];
     int64_t pairs = 0;
-    for (int32_t i = 0; i < m->n; i++) {
-        const int32_t k = m->machine[i];
-        if (k >= 0)
-            m->member[ptr[k]++] = i;
-    }
-    for (int32_t k = m->n_machines; k > 0; k--)
-        ptr[k] = ptr[k - 1];
-    ptr[0] = 0;
+    for (int32_t i = 0; i < m->n; i++)
+        if (m->machine[i] >= 0)
+            m->member[ptr[m->machine[i] + 1]++] = i;
+    m->n_members = ptr[m->n_machines];
     for (int32_t k = 0; k < m->n_machines; k++) {
         const int64_t count = ptr[k + 1] - ptr[k];
         for (int32_t j = 0; j < count; j++) {
@@ -156,6 +150,7 @@ static void copy_arcs(sked_i_shop_model *m, const sked_graph *g)
         if (last)
             m->end[m->n_ends++] = i;
     }
+    assert(out == in);
 }
 
 sked_status sked_i_shop_model_create(const sked_problem *p, sked_i_shop_model **out, sked_error *err)
@@ -172,14 +167,13 @@ sked_status sked_i_shop_model_create(const sked_problem *p, sked_i_shop_model **
     SKED_NEW(number, g->n_resources);
     m->n = g->n_ops;
     SKED_TRY(allocate(m, g, err));
-    if (!classify(p, binds, scratch)) {
-        st = sked_i_fail(err, SKED_ERR_BUG, "not a disjunctive problem");
-        goto cleanup;
-    }
+    if (!classify(p, binds, scratch))
+        SKED_TRY(sked_i_fail(err, SKED_ERR_BUG, "not a disjunctive problem"));
     for (int32_t r = 0; r < g->n_resources; r++)
         number[r] = binds[r] ? m->n_machines++ : -1;
     for (int32_t i = 0; i < m->n; i++) {
         const int32_t r = binding_resource(p, binds, i);
+        assert(r >= -1); /* sked_i_shop_model_fits */
         m->machine[i] = r < 0 ? -1 : number[r];
         m->duration[i] = g->duration[i];
     }

@@ -1,5 +1,6 @@
 #include "form/steps.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { max_cells = 1 << 26 };
@@ -13,29 +14,17 @@ void sked_i_steps_free(sked_i_steps *x)
     sked_i_arena_free(&x->arena);
 }
 
-static double gcd(double a, double b)
-{
-    a = fabs(a);
-    b = fabs(b);
-    while (b > 0) {
-        const double rest = fmod(a, b);
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Longest step that all times are a multiple of. */
 static double find_unit(const sked_problem *p, const sked_i_steps *x)
 {
     double unit = 0;
     for (int32_t i = 0; i < x->n && unit != 1; i++) {
-        unit = gcd(unit, x->graph->duration[i]);
+        unit = sked_i_gcd(unit, x->graph->duration[i]);
         if (p->fix_start != NULL && !isnan(p->fix_start[i]))
-            unit = gcd(unit, p->fix_start[i]);
+            unit = sked_i_gcd(unit, p->fix_start[i]);
     }
     for (int64_t k = 0; k < x->dag.out.ptr[x->n] && unit != 1; k++)
-        unit = gcd(unit, x->dag.out.lag[k]);
+        unit = sked_i_gcd(unit, fabs(x->dag.out.lag[k]));
     return unit > 0 ? unit : 1;
 }
 
@@ -54,21 +43,16 @@ static sked_status count_steps(const sked_problem *p, const char *who, sked_i_st
     return SKED_OK;
 }
 
-/* Edge columns in the order of the rows. */
-static void copy_edges(const sked_i_steps *x)
+/* Edge columns in the order of the rows. edge NULL: as the graph has them. */
+static void copy_edges(const sked_i_steps *x, const int64_t *edge, int32_t *lag, uint8_t *sent)
 {
     const sked_graph *g = x->graph;
-    for (int64_t e = 0, k = 0; e < g->n_edges; e++)
-        if (g->edge_distance[e] == 0) {
-            x->out_lag[k] = (int32_t)(g->edge_lag[e] / x->unit);
-            x->out_sent[k++] = g->edge_bytes[e] > 0;
-        }
     for (int64_t q = 0, k = 0; q < g->n_edges; q++) {
-        const int64_t e = g->pred_edge[q];
-        if (g->edge_distance[e] == 0) {
-            x->in_lag[k] = (int32_t)(g->edge_lag[e] / x->unit);
-            x->in_sent[k++] = g->edge_bytes[e] > 0;
-        }
+        const int64_t e = edge != NULL ? edge[q] : q;
+        if (g->edge_distance[e] > 0)
+            continue;
+        lag[k] = (int32_t)(g->edge_lag[e] / x->unit);
+        sent[k++] = g->edge_bytes[e] > 0;
     }
 }
 
@@ -97,11 +81,13 @@ sked_status sked_i_steps_make(const sked_problem *p, const sked_i_costs *c, cons
     SKED_OWN(&x->arena, x->in_lag, edges);
     SKED_OWN(&x->arena, x->out_sent, edges);
     SKED_OWN(&x->arena, x->in_sent, edges);
-    copy_edges(x);
+    copy_edges(x, NULL, x->out_lag, x->out_sent);
+    copy_edges(x, p->graph->pred_edge, x->in_lag, x->in_sent);
     for (int32_t i = 0; i < x->n; i++) {
         x->length[i] = (int32_t)(p->graph->duration[i] / x->unit);
         x->first[i] = (int32_t)(x->windows.early[i] / x->unit);
         x->last[i] = (int32_t)floor(x->windows.late[i] / x->unit);
+        assert(x->first[i] <= x->last[i]);
     }
 cleanup:
     return st;

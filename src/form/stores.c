@@ -1,6 +1,6 @@
 #include "form/stores.h"
 
-#include "base/memory.h"
+#include <assert.h>
 
 /* Limited devices times ops: what an order needs is kept for each of them, 32 bytes a place. */
 static const double most_places = 1 << 26;
@@ -8,9 +8,7 @@ static const double most_places = 1 << 26;
 void sked_i_stores_free(sked_i_stores *m)
 {
     sked_i_pools_free(&m->pools);
-    free(m->store_of);
-    free(m->limit);
-    free(m->tail);
+    sked_i_arena_free(&m->arena);
     *m = (sked_i_stores){0};
 }
 
@@ -25,8 +23,8 @@ static sked_status make_stores(sked_i_stores *m, sked_error *err)
     const sked_problem *p = m->p;
     sked_status st = SKED_OK;
     m->total = -1;
-    SKED_NEW(m->store_of, m->devices);
-    SKED_NEW(m->limit, (int64_t)m->devices + 1);
+    SKED_OWN(&m->arena, m->store_of, m->devices);
+    SKED_OWN(&m->arena, m->limit, (int64_t)m->devices + 1);
     for (int32_t d = 0; d < m->devices; d++) {
         const double limit = p->machine != NULL ? p->machine->memory[d] : INFINITY;
         m->store_of[d] = limit < INFINITY ? m->stores++ : -1;
@@ -65,6 +63,7 @@ sked_status sked_i_stores_make(const sked_problem *p, const sked_i_costs *c, ske
                                sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(p->lifetime != SKED_LIFETIME_AUTO); /* lowered */
     *m = (sked_i_stores){.p = p, .g = p->graph, .costs = *c, .n = p->graph->n_ops};
     m->devices = p->devices > 0 ? p->devices : 1;
     m->occupied = p->devices > 0;
@@ -72,7 +71,7 @@ sked_status sked_i_stores_make(const sked_problem *p, const sked_i_costs *c, ske
     m->hetero = p->machine != NULL || sked_i_has_transfers(p);
     SKED_TRY(sked_i_pools_make(p, false, &m->pools, err));
     SKED_TRY(make_stores(m, err));
-    SKED_NEW(m->tail, m->n);
+    SKED_OWN(&m->arena, m->tail, m->n);
     find_tails(m);
 cleanup:
     return st;

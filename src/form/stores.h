@@ -10,8 +10,11 @@
 #include "form/pools.h"
 #include "problem/costs.h"
 
+#include <assert.h>
+
 /* Read-only once made: threads share it. */
 typedef struct sked_i_stores {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     sked_i_costs costs;
@@ -39,6 +42,7 @@ static inline bool sked_i_stores_keeps(const sked_i_stores *m, int32_t op)
 /* May op run on that device? */
 static inline bool sked_i_stores_able(const sked_i_stores *m, int32_t op, int32_t device)
 {
+    assert(op >= 0 && op < m->n && device >= 0 && device < m->devices);
     const int32_t fixed = m->occupied && m->p->fix_device != NULL ? m->p->fix_device[op] : -1;
     return (fixed < 0 || fixed == device) && sked_i_time(&m->costs, op, device) < INFINITY;
 }

@@ -1,9 +1,6 @@
-/* Values and who reads them. */
 #include "form/uses.h"
-#include "base/arena.h"
-#include "base/memory.h"
 
-#include <string.h>
+#include <assert.h>
 
 void sked_i_uses_free(sked_i_uses *u)
 {
@@ -19,7 +16,7 @@ sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_us
     *u = (sked_i_uses){0};
     SKED_NEW(seen, n);
     SKED_OWN(&u->arena, u->reader_ptr, (int64_t)n + 1);
-    SKED_OWN0(&u->arena, u->input_ptr, (int64_t)n + 1);
+    SKED_OWN0(&u->arena, u->input_ptr, (int64_t)n + 2);
     SKED_OWN(&u->arena, u->reader, v->out.ptr[n]);
     SKED_OWN(&u->arena, u->input, v->out.ptr[n]);
     SKED_OWN(&u->arena, u->size, n);
@@ -32,18 +29,17 @@ sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_us
             if (seen[v->out.op[e]] != i) {
                 seen[v->out.op[e]] = i;
                 u->reader[k++] = v->out.op[e];
-                u->input_ptr[v->out.op[e] + 1]++;
+                u->input_ptr[v->out.op[e] + 2]++;
             }
         u->size[i] = k > u->reader_ptr[i] ? g->memory[i] : 0;
     }
     u->reader_ptr[n] = k;
     for (int32_t i = 0; i < n; i++)
-        u->input_ptr[i + 1] += u->input_ptr[i];
-    for (int32_t i = 0; i < n; i++) /* input_ptr[i] runs to the end of row i, then is shifted back */
+        u->input_ptr[i + 2] += u->input_ptr[i + 1];
+    for (int32_t i = 0; i < n; i++)
         for (int64_t r = u->reader_ptr[i]; r < u->reader_ptr[i + 1]; r++)
-            u->input[u->input_ptr[u->reader[r]]++] = i;
-    memmove(u->input_ptr + 1, u->input_ptr, (size_t)n * sizeof *u->input_ptr);
-    u->input_ptr[0] = 0;
+            u->input[u->input_ptr[u->reader[r] + 1]++] = i;
+    assert(u->input_ptr[n] == u->reader_ptr[n]);
 cleanup:
     free(seen);
     return st;

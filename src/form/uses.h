@@ -1,4 +1,3 @@
-/* Values and the ops that read them. */
 #ifndef SKED_FORM_USES_H
 #define SKED_FORM_USES_H
 #include "base/arena.h"
@@ -9,7 +8,7 @@ typedef struct sked_i_uses {
     sked_i_arena arena;
     int64_t *reader_ptr, *input_ptr; /* [n + 1] */
     int32_t *reader, *input;
-    double *size; /* [n] of the value; 0 where nobody reads it */
+    double *size; /* [n] of the value; 0: it has no reader */
 } sked_i_uses;
 /* O(ops + edges). On failure what was made is freed by sked_i_uses_free all the same. */
 SKED_MUST_CHECK sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_uses *u,

@@ -11,34 +11,6 @@ void sked_i_windows_free(sked_i_windows *w)
     *w = (sked_i_windows){0};
 }
 
-static void earliest_starts(const sked_problem *p, double *early)
-{
-    const sked_graph *g = p->graph;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        early[i] = p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0;
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = g->topo[k];
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (g->edge_distance[e] == 0)
-                early[g->edge_to[e]] = fmax(early[g->edge_to[e]], early[i] + g->edge_lag[e]);
-    }
-}
-
-void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest)
-{
-    const sked_graph *g = p->graph;
-    for (int32_t k = g->n_ops - 1; k >= 0; k--) {
-        const int32_t i = g->topo[k];
-        double t = horizon - g->duration[i];
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (g->edge_distance[e] == 0 && latest[g->edge_to[e]] - g->edge_lag[e] < t)
-                t = latest[g->edge_to[e]] - g->edge_lag[e];
-        if (p->fix_start && p->fix_start[i] < t)
-            t = p->fix_start[i];
-        latest[i] = t;
-    }
-}
-
 sked_status sked_i_windows_make(const sked_problem *p, sked_i_windows *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
@@ -48,7 +20,7 @@ sked_status sked_i_windows_make(const sked_problem *p, sked_i_windows *out, sked
         w.limited = w.limited || sked_i_capacity(p, r) < INFINITY;
     SKED_NEW(w.early, g->n_ops);
     SKED_NEW(w.late, g->n_ops);
-    earliest_starts(p, w.early);
+    sked_i_earliest_starts(p, w.early);
     const double path = sked_i_critical_path(g, w.early);
     w.horizon = p->horizon < INFINITY ? p->horizon : path;
     if (w.integral)
@@ -71,8 +43,5 @@ bool sked_i_keeps_horizon(const sked_problem *p, double finish)
 
 bool sked_i_within_horizon(const sked_problem *p, const double *start)
 {
-    double latest = 0;
-    for (int32_t i = 0; i < p->graph->n_ops; i++)
-        latest = fmax(latest, start[i] + p->graph->duration[i]);
-    return sked_i_keeps_horizon(p, latest);
+    return sked_i_keeps_horizon(p, sked_i_critical_path(p->graph, start));
 }

@@ -12,9 +12,6 @@ typedef struct sked_i_windows {
 } sked_i_windows;
 SKED_MUST_CHECK sked_status sked_i_windows_make(const sked_problem *p, sked_i_windows *out, sked_error *err);
 void sked_i_windows_free(sked_i_windows *w);
-/* Latest starts that keep this horizon (INFINITY: none) and the fixed starts. O(ops + edges). */
-void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest);
-
 /* Is this latest finish by p's horizon? To rounding; integers exactly. */
 bool sked_i_keeps_horizon(const sked_problem *p, double finish);
 /* The same for starts on identical devices. */

@@ -11,38 +11,30 @@
  *
  * Steps are counted, never timed: what would take too many is left out.
  */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "problem/bounds.h"
 #include "problem/kinds.h"
 #include "problem/load.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { most_cells = 4000000, most_kinds = 64, most_steps = 300, most_cut_ops = 250000 };
 static const double path_budget = 5e7, load_budget = 2e7;
 
 typedef struct bounder {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     const sked_i_costs *c;
-    sked_i_kinds like;   /* devices that are alike in what is asked for */
-    int32_t kinds;       /* of them */
-    double *count;       /* [kinds] devices */
-    double *head, *tail; /* [ops * kinds] INFINITY: cannot run there */
-    double *near;        /* [kinds] scratch */
-    bool whole;
-    double best;
-    const char *why;
+    sked_i_kinds like;               /* devices that are alike in what is asked for */
+    int32_t kinds;                   /* of them */
+    double *count;                   /* [kinds] devices */
+    double *head, *tail;             /* [ops * kinds] INFINITY: cannot run there */
+    double *near;                    /* [kinds] scratch */
+    double *least_head, *least_rest; /* [ops] over the kinds of the paths; NULL with head and tail */
+    sked_i_best_bound best;
 } bounder;
-
-static void keep(bounder *b, double bound, const char *name)
-{
-    const double safe = sked_i_bound_settle(bound, b->whole);
-    if (safe > b->best) {
-        b->best = safe;
-        b->why = name;
-    }
-}
 
 /* ------------------------------------------------------------------ kinds */
 
@@ -57,27 +49,15 @@ static sked_status find_kinds(bounder *b, const int32_t *apart, sked_error *err)
     return st;
 }
 
-static bool may_run(const bounder *b, int32_t op, int32_t kind)
-{
-    const int32_t fixed = b->p->fix_device ? b->p->fix_device[op] : -1;
-    return fixed < 0 || b->like.of[fixed] == kind;
-}
-
+/* INFINITY: the op cannot run there, or is fixed elsewhere. */
 static double time_on(const bounder *b, int32_t op, int32_t kind)
 {
-    return may_run(b, op, kind) ? sked_i_time(b->c, op, sked_i_kinds_device(&b->like, kind)) : INFINITY;
+    const int32_t fixed = b->p->fix_device ? b->p->fix_device[op] : -1;
+    const bool may_run = fixed < 0 || b->like.of[fixed] == kind;
+    return may_run ? sked_i_time(b->c, op, sked_i_kinds_device(&b->like, kind)) : INFINITY;
 }
 
 /* ------------------------------------------------------------------ paths */
-
-static double transfer(const bounder *b, double bytes, int32_t from, int32_t to)
-{
-    const sked_machine *m = b->p->machine;
-    const int64_t at = (int64_t)from * m->n_link_kinds + to;
-    if (isnan(m->link_latency[at]))
-        return bytes > 0 ? INFINITY : 0;
-    return m->link_latency[at] + bytes / m->link_bandwidth[at];
-}
 
 /*
  * Carries value[other end][kind] along the edge: least[kind] for a device of each kind at this end. Per kind
@@ -97,7 +77,9 @@ static void pass(const bounder *b, int64_t e, bool backward, const double *value
     }
     for (int32_t g = 0; g < m->n_link_kinds; g++)
         for (int32_t other = 0; other < m->n_link_kinds; other++) {
-            const double t = backward ? transfer(b, bytes, g, other) : transfer(b, bytes, other, g);
+            const int64_t pair =
+                backward ? (int64_t)g * m->n_link_kinds + other : (int64_t)other * m->n_link_kinds + g;
+            const double t = sked_i_link_time(m, pair, bytes);
             b->near[m->n_link_kinds + g] = fmin(b->near[m->n_link_kinds + g], b->near[other] + t);
         }
     for (int32_t k = 0; k < b->kinds; k++) {
@@ -149,13 +131,13 @@ static sked_status path_bound(bounder *b, sked_error *err)
     const int32_t kinds = b->p->machine->n_link_kinds;
     const int64_t cells = (int64_t)b->g->n_ops * b->kinds;
     sked_status st = SKED_OK;
-    double *least = NULL;
+    double *least;
     if (cells > most_cells || (double)b->g->n_edges * (b->kinds + (double)kinds * kinds) > path_budget)
         return SKED_OK;
-    SKED_NEW(least, b->kinds);
-    SKED_NEW(b->near, 2 * (int64_t)kinds);
-    SKED_NEW(b->head, cells);
-    SKED_NEW(b->tail, cells);
+    SKED_OWN(&b->arena, least, b->kinds);
+    SKED_OWN(&b->arena, b->near, 2 * (int64_t)kinds);
+    SKED_OWN(&b->arena, b->head, cells);
+    SKED_OWN(&b->arena, b->tail, cells);
     fill_heads(b, least);
     fill_tails(b, least);
     for (int32_t i = 0; i < b->g->n_ops; i++) {
@@ -163,31 +145,33 @@ static sked_status path_bound(bounder *b, sked_error *err)
         for (int64_t c = (int64_t)i * b->kinds; c < (int64_t)(i + 1) * b->kinds; c++)
             through = fmin(through, b->head[c] + b->tail[c]);
         if (through < INFINITY) /* else no schedule exists, which the search says better */
-            keep(b, through, "critical path with its best devices and transfers");
+            sked_i_bound_keep(&b->best, through, "critical path with its best devices and transfers");
     }
 cleanup:
-    free(least);
     return st;
 }
 
 /* ------------------------------------------------------------------ work */
 
+/* Do the op's times follow the speeds alone? */
+static bool follows_speed(const bounder *b, int32_t op)
+{
+    return !(b->p->fix_device && b->p->fix_device[op] >= 0) && (b->c->row == NULL || b->c->row[op] < 0);
+}
+
 /* Rows of the load: an op each, but ops whose times follow the speeds alone are one row together. */
-static sked_status fill_rows(const bounder *b, double **out, int64_t *rows, sked_error *err)
+static sked_status fill_rows(bounder *b, double **out, int64_t *rows, sked_error *err)
 {
     const int64_t n = b->g->n_ops;
     sked_status st = SKED_OK;
-    double *time = NULL, together = 0;
+    double *time, together = 0;
     int64_t count = 0;
-    for (int32_t i = 0; i < n; i++) {
-        const bool fixed = b->p->fix_device && b->p->fix_device[i] >= 0;
-        count += fixed || (b->c->row != NULL && b->c->row[i] >= 0);
-    }
-    SKED_NEW(time, (count + 1) * b->kinds);
+    for (int32_t i = 0; i < n; i++)
+        count += !follows_speed(b, i);
+    SKED_OWN(&b->arena, time, (count + 1) * b->kinds);
     *rows = 0;
     for (int32_t i = 0; i < n; i++) {
-        const bool fixed = b->p->fix_device && b->p->fix_device[i] >= 0;
-        if (!fixed && (b->c->row == NULL || b->c->row[i] < 0)) {
+        if (follows_speed(b, i)) {
             together += b->g->duration[i];
             continue;
         }
@@ -205,14 +189,13 @@ cleanup:
 }
 
 /* Ops cut off by head or rest, at the prices that are best for all. */
-static sked_status cut_bound(bounder *b, const double *head, const double *rest, const double *price,
-                             sked_error *err)
+static sked_status cut_bound(bounder *b, const double *price, sked_error *err)
 {
     const int64_t n = b->g->n_ops;
     sked_status st = SKED_OK;
-    sked_i_area_item *item = NULL;
+    sked_i_area_item *item;
     double offer = 0;
-    SKED_NEW(item, n);
+    SKED_OWN(&b->arena, item, n);
     for (int32_t k = 0; k < b->kinds; k++)
         offer += price[k] * b->count[k];
     for (int side = 0; side < 2; side++) {
@@ -220,70 +203,67 @@ static sked_status cut_bound(bounder *b, const double *head, const double *rest,
             double cost = INFINITY;
             for (int32_t k = 0; k < b->kinds; k++)
                 cost = fmin(cost, price[k] * time_on(b, i, k));
-            item[i] = side ? (sked_i_area_item){rest[i], head[i], cost}
-                           : (sked_i_area_item){head[i], rest[i], cost};
+            item[i] = side ? (sked_i_area_item){b->least_rest[i], b->least_head[i], cost}
+                           : (sked_i_area_item){b->least_head[i], b->least_rest[i], cost};
         }
-        keep(b, sked_i_area_sweep(item, (int32_t)n, offer), "fractional assignment with heads and tails");
+        sked_i_bound_keep(&b->best, sked_i_area_sweep(item, (int32_t)n, offer),
+                          "fractional assignment with heads and tails");
     }
 cleanup:
-    free(item);
     return st;
 }
 
-static sked_status load_bound(bounder *b, const double *head, const double *rest, sked_error *err)
+static sked_status load_bound(bounder *b, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double *time = NULL, *price = NULL, *scratch = NULL;
+    double *time = NULL, *price, *scratch;
     int64_t rows = 0;
     if (b->kinds > most_kinds)
         return SKED_OK;
-    SKED_NEW(price, b->kinds);
-    SKED_NEW(scratch, 2 * (int64_t)b->kinds);
+    SKED_OWN(&b->arena, price, b->kinds);
+    SKED_OWN(&b->arena, scratch, 2 * (int64_t)b->kinds);
     SKED_TRY(fill_rows(b, &time, &rows, err));
     const double steps = load_budget / fmax(1, (double)rows * b->kinds);
     const sked_i_load load = {rows, b->kinds, time, b->count};
-    keep(b, sked_i_load_bound(&load, (int32_t)fmin(steps, most_steps), price, scratch),
-         "fractional assignment of the work");
-    if (head != NULL && rows > 0 && b->g->n_ops <= most_cut_ops)
-        SKED_TRY(cut_bound(b, head, rest, price, err));
+    sked_i_bound_keep(&b->best, sked_i_load_bound(&load, (int32_t)fmin(steps, most_steps), price, scratch),
+                      "fractional assignment of the work");
+    if (b->least_head != NULL && rows > 0 && b->g->n_ops <= most_cut_ops)
+        SKED_TRY(cut_bound(b, price, err));
 cleanup:
-    free(time);
-    free(price);
-    free(scratch);
     return st;
 }
 
 /* Least head and rest of each op over the kinds of the paths. */
-static sked_status least_ends(const bounder *b, double **head, double **rest, sked_error *err)
+static sked_status least_ends(bounder *b, sked_error *err)
 {
     const int64_t n = b->g->n_ops;
     sked_status st = SKED_OK;
     if (b->head == NULL)
         return SKED_OK;
-    SKED_NEW(*head, n);
-    SKED_NEW(*rest, n);
+    SKED_OWN(&b->arena, b->least_head, n);
+    SKED_OWN(&b->arena, b->least_rest, n);
     for (int32_t i = 0; i < n; i++) {
-        (*head)[i] = (*rest)[i] = INFINITY;
+        b->least_head[i] = b->least_rest[i] = INFINITY;
         for (int32_t k = 0; k < b->kinds; k++) {
             const int64_t c = (int64_t)i * b->kinds + k;
             if (isinf(b->head[c]) || isinf(b->tail[c]))
                 continue;
-            (*head)[i] = fmin((*head)[i], b->head[c]);
-            (*rest)[i] = fmin((*rest)[i], b->tail[c] - time_on(b, i, k));
+            b->least_head[i] = fmin(b->least_head[i], b->head[c]);
+            b->least_rest[i] = fmin(b->least_rest[i], b->tail[c] - time_on(b, i, k));
         }
-        if (isinf((*head)[i])) /* no schedule exists: any bound holds */
-            (*head)[i] = (*rest)[i] = 0;
+        if (isinf(b->least_head[i])) /* no schedule exists: any bound holds */
+            b->least_head[i] = b->least_rest[i] = 0;
     }
 cleanup:
     return st;
 }
 
-/* A device with ops fixed on it is told apart from all others: kind[d] is its number. */
+/* Every device with ops fixed on it becomes a kind of its own: kind[d] is its number. */
 static sked_status tell_apart(bounder *b, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int32_t *kind = NULL;
-    SKED_NEW0(kind, b->c->devices);
+    int32_t *kind;
+    SKED_OWN0(&b->arena, kind, b->c->devices);
     for (int32_t i = 0; b->p->fix_device && i < b->g->n_ops; i++)
         if (b->p->fix_device[i] >= 0)
             kind[b->p->fix_device[i]] = b->p->fix_device[i] + 1;
@@ -293,32 +273,25 @@ static sked_status tell_apart(bounder *b, sked_error *err)
         st = find_kinds(b, kind, err);
     }
 cleanup:
-    free(kind);
     return st;
 }
 
 sked_status sked_i_bound_machine(const sked_problem *p, const sked_i_costs *c, double *bound,
                                  const char **why, sked_error *err)
 {
-    bounder b = {
-        .p = p, .g = p->graph, .c = c, .whole = sked_i_problem_integral(p), .best = *bound, .why = *why};
+    bounder b = {.p = p, .g = p->graph, .c = c, .best = {sked_i_problem_integral(p), *bound, *why}};
     sked_status st = SKED_OK;
-    double *head = NULL, *rest = NULL;
-    SKED_NEW(b.count, b.c->devices);
+    assert(p->machine != NULL && c->machine == p->machine);
+    SKED_OWN(&b.arena, b.count, b.c->devices);
     SKED_TRY(find_kinds(&b, NULL, err));
     SKED_TRY(path_bound(&b, err));
-    SKED_TRY(least_ends(&b, &head, &rest, err));
+    SKED_TRY(least_ends(&b, err));
     SKED_TRY(tell_apart(&b, err));
-    SKED_TRY(load_bound(&b, head, rest, err));
-    *bound = b.best;
-    *why = b.why;
+    SKED_TRY(load_bound(&b, err));
+    *bound = b.best.value;
+    *why = b.best.why;
 cleanup:
     sked_i_kinds_free(&b.like);
-    free(b.count);
-    free(b.head);
-    free(b.tail);
-    free(b.near);
-    free(head);
-    free(rest);
+    sked_i_arena_free(&b.arena);
     return st;
 }

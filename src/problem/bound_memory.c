@@ -9,12 +9,13 @@
  * Over the whole time, the peak is no less than the least sum of all lives over the length of the time
  * (life_flow.h), nor than what the values must pay at any prices of the moments (live_price.h).
  */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "problem/bounds.h"
+#include "problem/energy.h"
 #include "problem/live_cut.h"
 #include "problem/live_price.h"
 
-#include <stdlib.h>
+#include <assert.h>
 #include <string.h>
 
 static const double largest = 1.5e6;    /* moments * (ops + edges) at once */
@@ -31,6 +32,7 @@ typedef struct candidate {
 } candidate;
 
 typedef struct prober {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     sked_i_live_moments shape;
@@ -58,35 +60,6 @@ static const char by_cut[] = "values that must be alive at one moment",
                   by_price[] = "least lives at the best prices of moments";
 
 /* ------------------------------------------------------------------ windows */
-
-static void set_early(const prober *b, double *early)
-{
-    const sked_graph *g = b->g;
-    const double *fix = b->p->fix_start;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        early[i] = fix != NULL && !isnan(fix[i]) ? fix[i] : 0;
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = g->topo[k];
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (g->edge_distance[e] == 0)
-                early[g->edge_to[e]] = fmax(early[g->edge_to[e]], early[i] + g->edge_lag[e]);
-    }
-}
-
-static void set_late(const prober *b, double horizon, double *late)
-{
-    const sked_graph *g = b->g;
-    const double *fix = b->p->fix_start;
-    for (int32_t k = g->n_ops; k-- > 0;) {
-        const int32_t i = g->topo[k];
-        late[i] = horizon - g->duration[i];
-        if (fix != NULL && !isnan(fix[i]))
-            late[i] = fmin(late[i], fix[i]);
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (g->edge_distance[e] == 0)
-                late[i] = fmin(late[i], late[g->edge_to[e]] - g->edge_lag[e]);
-    }
-}
 
 /* Longest paths from op x, and to it. */
 static void measure_paths(prober *b, int32_t x)
@@ -118,32 +91,27 @@ static void set_side(const prober *b, int32_t moment, int32_t i, double soonest,
                                                                             : SKED_I_FREE;
 }
 
-/* Just before a time. */
-static void look_at_time(const prober *b, int32_t moment, double time)
+/* Windows of all ops relative to the start of op x, to b->from and b->to. */
+static void set_windows_around(prober *b, int32_t x)
 {
-    for (int32_t i = 0; i < b->g->n_ops; i++)
-        set_side(b, moment, i, b->early[i], b->late[i], time);
-}
-
-/* Just before so long after the start of op x, whose paths are measured. */
-static void look_after_start(const prober *b, int32_t moment, int32_t x, double delay)
-{
-    for (int32_t i = 0; i < b->g->n_ops; i++)
-        set_side(b, moment, i, fmax(b->from[i], b->early[i] - b->late[x]),
-                 fmin(-b->to[i], b->late[i] - b->early[x]), delay);
+    measure_paths(b, x);
+    for (int32_t i = 0; i < b->g->n_ops; i++) {
+        b->from[i] = fmax(b->from[i], b->early[i] - b->late[x]);
+        b->to[i] = fmin(-b->to[i], b->late[i] - b->early[x]);
+    }
 }
 
 /* The bound that the moments around this one give, `before` of them earlier. */
 static double probe(prober *b, const candidate *x, int32_t before)
 {
-    if (x->op >= 0)
-        measure_paths(b, x->op);
+    const bool around = x->op >= 0;
+    const double *const soonest = around ? b->from : b->early, *const latest = around ? b->to : b->late;
+    if (around)
+        set_windows_around(b, x->op);
     for (int32_t j = 0; j < b->shape.count; j++) {
-        const double delay = (j - before) * b->shape.spacing;
-        if (x->op >= 0)
-            look_after_start(b, j, x->op, delay);
-        else
-            look_at_time(b, j, x->time + delay);
+        const double delay = (j - before) * b->shape.spacing, time = around ? delay : x->time + delay;
+        for (int32_t i = 0; i < b->g->n_ops; i++)
+            set_side(b, j, i, soonest[i], latest[i], time);
     }
     const double sum = sked_i_live_cut_least(b->cut, b->side, &b->effort);
     return b->shape.pipelined ? sum : sum / b->shape.count;
@@ -151,22 +119,11 @@ static double probe(prober *b, const candidate *x, int32_t before)
 
 /* ------------------------------------------------------------------ candidates */
 
-static int by_number(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 /* Different values among start[n], rising, to b->sorted; returns their count. */
 static int32_t sort_times(const prober *b, const double *start)
 {
-    int32_t count = 0;
     memcpy(b->sorted, start, (size_t)b->g->n_ops * sizeof *start);
-    qsort(b->sorted, (size_t)b->g->n_ops, sizeof *start, by_number);
-    for (int32_t i = 0; i < b->g->n_ops; i++)
-        if (count == 0 || b->sorted[i] > b->sorted[count - 1])
-            b->sorted[count++] = b->sorted[i];
-    return count;
+    return sked_i_distinct(b->sorted, b->g->n_ops);
 }
 
 /* How many of the first `count` sorted times are at most t. */
@@ -245,18 +202,16 @@ static int32_t list_times(const prober *b)
 static int32_t list_ops(const prober *b)
 {
     const sked_graph *g = b->g;
-    double path = 0;
-    for (int32_t i = 0; i < g->n_ops; i++) {
+    const double path = sked_i_critical_path(g, b->early);
+    for (int32_t i = 0; i < g->n_ops; i++)
         b->item[i] = (candidate){.most = INFINITY, .op = i, .chance = scatter((uint32_t)b->place[i])};
-        path = fmax(path, b->early[i] + g->duration[i]);
-    }
     for (int side = 0; side < 2 && !b->shape.pipelined; side++) {
         double *start = b->to;                   /* free until the first probe */
         if (sked_i_limit_heard(b->effort.limit)) /* a million ops take 0.1 s each time */
             return 0;
-        set_early(b, start);
+        sked_i_earliest_starts(b->p, start);
         if (side == 1)
-            set_late(b, fmin(b->p->horizon, path), start);
+            sked_i_latest_starts(b->p, fmin(b->p->horizon, path), start);
         const int32_t count = sort_times(b, start);
         add_up(b, start, count);
         for (int32_t i = 0; i < g->n_ops; i++)
@@ -268,80 +223,63 @@ static int32_t list_ops(const prober *b)
 
 /* ------------------------------------------------------------------ probing */
 
-static void begin_kind(prober *b)
+static void begin_share(prober *b, double work)
 {
-    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->share;
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : work;
 }
 
-static void keep_best(prober *b, double bound, const candidate *at)
-{
-    if (!(bound > b->best))
-        return;
-    b->best = bound;
-    b->why = by_cut;
-    b->at = *at;
-}
-
-static void keep_more(prober *b, double bound, const char *why)
+/* at: the moment that gave it; NULL: none did. */
+static void keep(prober *b, double bound, const char *why, const candidate *at)
 {
     if (!(bound > b->best))
         return;
     b->best = bound;
     b->why = why;
+    b->at = at != NULL ? *at : b->at;
 }
 
 /* Candidates that may give more, `before` moments of each row before them. */
 static void probe_all(prober *b, int32_t count, int32_t before)
 {
-    begin_kind(b);
+    begin_share(b, b->share);
     for (int32_t k = 0; k < count && b->effort.work > 0; k++)
         if (b->item[k].most > b->best)
-            keep_best(b, probe(b, &b->item[k], before), &b->item[k]);
+            keep(b, probe(b, &b->item[k], before), by_cut, &b->item[k]);
 }
 
 /* From the best op to its neighbours while one of them gives more. */
 static void climb(prober *b, int32_t before)
 {
     const sked_graph *g = b->g;
-    begin_kind(b);
+    begin_share(b, b->share);
     for (bool better = b->at.op >= 0; better && b->effort.work > 0;) {
         const int32_t x = b->at.op;
         const double was = b->best;
         candidate next = {.op = -1};
         for (int64_t k = g->pred_ptr[x]; k < g->pred_ptr[x + 1] && b->effort.work > 0; k++) {
             next.op = g->pred_op[k];
-            keep_best(b, probe(b, &next, before), &next);
+            keep(b, probe(b, &next, before), by_cut, &next);
         }
         for (int64_t e = g->succ_ptr[x]; e < g->succ_ptr[x + 1] && b->effort.work > 0; e++) {
             next.op = g->edge_to[e];
-            keep_best(b, probe(b, &next, before), &next);
+            keep(b, probe(b, &next, before), by_cut, &next);
         }
         better = b->best > was;
     }
 }
 
-static void close_cut(prober *b)
-{
-    sked_i_live_cut_destroy(b->cut);
-    free(b->side);
-    b->cut = NULL;
-    b->side = NULL;
-}
-
 static sked_status open_cut(prober *b, const sked_i_live_moments *shape, sked_error *err)
 {
     sked_status st = SKED_OK;
-    close_cut(b);
+    sked_i_live_cut_destroy(b->cut);
+    sked_i_arena_drop(&b->arena, b->side);
+    b->cut = NULL;
+    b->side = NULL;
     b->shape = *shape;
     SKED_TRY(sked_i_live_cut_create(b->g, shape, &b->cut, err));
-    SKED_NEW(b->side, (int64_t)shape->count * b->g->n_ops);
+    SKED_OWN(&b->arena, b->side, (int64_t)shape->count * b->g->n_ops);
 cleanup:
     return st;
-}
-
-static bool has_windows(const prober *b)
-{
-    return b->p->horizon < INFINITY || b->p->fix_start != NULL;
 }
 
 static int32_t most_moments(const prober *b)
@@ -355,7 +293,7 @@ static sked_status probe_moments(prober *b, sked_error *err)
     const sked_status st = open_cut(b, &(sked_i_live_moments){.count = 1, .spacing = 1}, err);
     if (st != SKED_OK)
         return st;
-    if (has_windows(b))
+    if (b->p->horizon < INFINITY || b->p->fix_start != NULL)
         probe_all(b, list_times(b), 0);
     probe_all(b, list_ops(b), 0);
     climb(b, 0);
@@ -384,7 +322,7 @@ static sked_status probe_rows(prober *b, sked_error *err)
     sked_i_live_moments row = {.count = 1, .spacing = typical_lag(b->g)};
     const int32_t most = most_moments(b) < longest ? most_moments(b) : longest;
     int32_t before = 0;
-    begin_kind(b);
+    begin_share(b, b->share);
     while (b->effort.work > 0) {
         const int32_t more = row.count / 6 + 1;
         row.count += more;
@@ -392,7 +330,7 @@ static sked_status probe_rows(prober *b, sked_error *err)
             break;
         SKED_TRY(open_cut(b, &row, err));
         const double later = probe(b, &at, before), sooner = probe(b, &at, before + more);
-        keep_best(b, fmax(later, sooner), &at);
+        keep(b, fmax(later, sooner), by_cut, &at);
         before += sooner > later ? more : 0;
     }
 cleanup:
@@ -404,10 +342,8 @@ static sked_status probe_phases(prober *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     const double ii = b->p->ii, turns = ceil(b->p->horizon / ii);
-    double path = 0;
+    const double path = sked_i_critical_path(b->g, b->early);
     sked_i_live_moments row = {.spacing = ii, .pipelined = true};
-    for (int32_t i = 0; i < b->g->n_ops; i++)
-        path = fmax(path, b->early[i] + b->g->duration[i]);
     if (turns <= most_moments(b)) {
         row.count = (int32_t)fmax(1, turns);
         row.from_begin = true;
@@ -425,16 +361,6 @@ cleanup:
 }
 
 /* ------------------------------------------------------------------ prices */
-
-/* Windows of all ops relative to the start of op x, to b->from and b->to. */
-static void set_windows_around(prober *b, int32_t x)
-{
-    measure_paths(b, x);
-    for (int32_t i = 0; i < b->g->n_ops; i++) {
-        b->from[i] = fmax(b->from[i], b->early[i] - b->late[x]);
-        b->to[i] = fmin(-b->to[i], b->late[i] - b->early[x]);
-    }
-}
 
 /* The largest distance of an edge. */
 static double farthest_reader(const sked_graph *g)
@@ -477,9 +403,8 @@ static void cut_moments(prober *b, double time, sked_i_priced_moments *m)
 /* Moments of all times that the windows know, or else of those around the best op. */
 static void set_moments(prober *b, sked_i_priced_moments *m)
 {
-    double path = 0, time = b->at.time;
-    for (int32_t i = 0; i < b->g->n_ops; i++)
-        path = fmax(path, b->early[i] + b->g->duration[i]);
+    const double path = sked_i_critical_path(b->g, b->early);
+    double time = b->at.time;
     if (b->p->horizon < INFINITY || b->at.op < 0) {
         const double carried = b->p->ii > 0 ? b->p->ii * farthest_reader(b->g) : 0;
         spread_moments(b, 0, (b->p->horizon < INFINITY ? b->p->horizon : path) + carried, m);
@@ -508,11 +433,6 @@ static double time_of_lives(const prober *b)
     return last - first + b->slack;
 }
 
-static void begin_lives(prober *b)
-{
-    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
-}
-
 /* An interval and no horizon: a schedule may begin in any phase, so no moment is worth more than another. */
 static bool any_phase(const prober *b)
 {
@@ -532,7 +452,7 @@ static sked_status probe_sum(prober *b, sked_error *err)
     sked_status st = sked_i_life_flow_create(b->g, &b->flow, err);
     if (st != SKED_OK)
         return st;
-    begin_lives(b);
+    begin_share(b, b->life_share);
     b->effort.work *= any_phase(b) ? 2 : 1; /* there are no prices to find */
     st = sked_i_life_flow_most(b->g, fmax(0, b->p->ii), &b->effort, &b->flow, &sum, err);
     if (time > 0 && time < INFINITY)
@@ -545,14 +465,14 @@ static sked_status probe_prices(prober *b, sked_error *err)
 {
     sked_i_priced_moments m = {.slack = b->slack, .early = b->early, .late = b->late};
     double bound = 0;
-    begin_lives(b);
+    begin_share(b, b->life_share);
     if (any_phase(b))
         return SKED_OK;
     set_moments(b, &m);
     if (m.count == 0)
         return SKED_OK;
     const sked_status st = sked_i_price_bound(b->g, &m, &b->flow, &b->effort, &bound, err);
-    keep_more(b, bound, by_price);
+    keep(b, bound, by_price, NULL);
     return st;
 }
 
@@ -560,34 +480,20 @@ static sked_status open_prober(prober *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = b->g->n_ops;
-    SKED_NEW(b->early, n);
-    SKED_NEW(b->late, n);
-    SKED_NEW(b->from, n);
-    SKED_NEW(b->to, n);
-    SKED_NEW(b->sorted, n);
-    SKED_NEW(b->alive, n + 1);
-    SKED_NEW(b->place, n);
-    SKED_NEW(b->item, n);
+    SKED_OWN(&b->arena, b->early, n);
+    SKED_OWN(&b->arena, b->late, n);
+    SKED_OWN(&b->arena, b->from, n);
+    SKED_OWN(&b->arena, b->to, n);
+    SKED_OWN(&b->arena, b->sorted, n);
+    SKED_OWN(&b->arena, b->alive, n + 1);
+    SKED_OWN(&b->arena, b->place, n);
+    SKED_OWN(&b->arena, b->item, n);
     for (int32_t k = 0; k < b->g->n_ops; k++)
         b->place[b->g->topo[k]] = k;
-    set_early(b, b->early);
-    set_late(b, b->p->horizon, b->late);
+    sked_i_earliest_starts(b->p, b->early);
+    sked_i_latest_starts(b->p, b->p->horizon, b->late);
 cleanup:
     return st;
-}
-
-static void close_prober(prober *b)
-{
-    close_cut(b);
-    sked_i_life_flow_free(&b->flow);
-    free(b->early);
-    free(b->late);
-    free(b->from);
-    free(b->to);
-    free(b->sorted);
-    free(b->alive);
-    free(b->place);
-    free(b->item);
 }
 
 sked_status sked_i_bound_memory(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
@@ -600,7 +506,7 @@ sked_status sked_i_bound_memory(const sked_problem *p, const sked_i_bound_effort
     b.life_share = fmin(effort->work / 2, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
-    if (wants_lives(&b)) /* the quickest goes first: the time may be up at any moment */
+    if (wants_lives(&b)) /* the quickest first: the time may be up at any moment */
         SKED_TRY(probe_sum(&b, err));
     if (p->ii > 0) {
         SKED_TRY(probe_phases(&b, err));
@@ -611,10 +517,12 @@ sked_status sked_i_bound_memory(const sked_problem *p, const sked_i_bound_effort
     }
     if (b.best > 0 && wants_lives(&b))
         SKED_TRY(probe_prices(&b, err));
-    keep_more(&b, b.sum, by_sum);
+    keep(&b, b.sum, by_sum, NULL);
     *bound = b.best;
     *why = b.why;
 cleanup:
-    close_prober(&b);
+    sked_i_live_cut_destroy(b.cut);
+    sked_i_life_flow_free(&b.flow);
+    sked_i_arena_free(&b.arena);
     return st;
 }

@@ -5,7 +5,7 @@
  */
 #include "problem/bounds.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "problem/communication.h"
 #include "problem/energy.h"
 #include "problem/lower.h"
@@ -45,6 +45,7 @@ static double settle_amount(const sked_graph *g, double amount)
 
 /* What the bounds of one problem share: windows by the horizon, and room for items. */
 typedef struct windows {
+    sked_i_arena arena;
     const sked_problem *p;
     double *head, *tail;
     sked_i_energy_item *item; /* [n] */
@@ -57,20 +58,13 @@ static sked_status windows_init(windows *w, const sked_problem *p, sked_error *e
 {
     sked_status st = SKED_OK;
     *w = (windows){.p = p, .timed = p->horizon < INFINITY && p->ii == 0};
-    SKED_NEW(w->head, p->graph->n_ops);
-    SKED_NEW(w->tail, p->graph->n_ops);
-    SKED_NEW(w->item, p->graph->n_ops);
+    SKED_OWN(&w->arena, w->head, p->graph->n_ops);
+    SKED_OWN(&w->arena, w->tail, p->graph->n_ops);
+    SKED_OWN(&w->arena, w->item, p->graph->n_ops);
     sked_i_heads(p->graph, w->head);
     sked_i_tails(p->graph, w->tail);
 cleanup:
     return st;
-}
-
-static void windows_free(windows *w)
-{
-    free(w->head);
-    free(w->tail);
-    free(w->item);
 }
 
 /* One item more for least_peak, of op i. Sums of reals are rounded: windows end a little later. */
@@ -119,19 +113,18 @@ static sked_status resource_bound(const sked_problem *p, double *out, sked_error
     double sum = 0;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
-    for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
-        const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
-        double least;
-        for (int64_t k = first; k < end; k++) {
-            const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
-            add_item(&w, i, g->duration[i], g->weight[i] * (pooled ? g->user_amount[k] : 1));
+    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) { /* -1: all ops */
+        double least, amount;
+        for (int64_t k = 0; k < sked_i_user_count(g, r); k++) {
+            const int32_t i = sked_i_user(g, r, k, &amount);
+            add_item(&w, i, g->duration[i], g->weight[i] * amount);
         }
         SKED_TRY(least_peak(&w, &least, err));
         sum += least;
     }
     *out = sum;
 cleanup:
-    windows_free(&w);
+    sked_i_arena_free(&w.arena);
     return st;
 }
 
@@ -160,10 +153,10 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
 {
     windows w;
     const char *reason = NULL;
-    double spread, *life = NULL;
+    double spread, *life;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
-    SKED_NEW(life, p->graph->n_ops);
+    SKED_OWN(&w.arena, life, p->graph->n_ops);
     SKED_TRY(sked_i_least_lives(p, effort, life, err));
     for (int32_t i = 0; i < p->graph->n_ops; i++)
         add_item(&w, i, life[i], p->graph->memory[i]);
@@ -179,8 +172,7 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
     keep(settle_amount(p->graph, spread), reason, &best, why);
     *bound = best;
 cleanup:
-    free(life);
-    windows_free(&w);
+    sked_i_arena_free(&w.arena);
     return st;
 }
 
@@ -194,7 +186,7 @@ static sked_status communication_bound(const sked_problem *p, sked_i_bound_effor
         w.tail[i] = p->horizon - w.tail[i];
     SKED_TRY(sked_i_least_communication(p->graph, fmax(0, p->ii), w.head, w.tail, &effort, NULL, out, err));
 cleanup:
-    windows_free(&w);
+    sked_i_arena_free(&w.arena);
     return st;
 }
 

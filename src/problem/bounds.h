@@ -12,6 +12,21 @@ static inline double sked_i_bound_settle(double bound, bool whole)
     return whole ? ceil(bound - 1e-9 * fmax(1, bound)) : bound * (1 - 1e-12);
 }
 
+/* The best bound so far, and what proves it. */
+typedef struct sked_i_best_bound {
+    bool whole; /* every time is an integer */
+    double value;
+    const char *why;
+} sked_i_best_bound;
+static inline void sked_i_bound_keep(sked_i_best_bound *b, double bound, const char *why)
+{
+    const double safe = sked_i_bound_settle(bound, b->whole);
+    if (safe > b->value) {
+        b->value = safe;
+        b->why = why;
+    }
+}
+
 /* Objective makespan (bound_makespan.c). Near-linear for large graphs. */
 SKED_MUST_CHECK sked_status sked_i_bound_makespan(const sked_problem *p, double *bound, const char **why,
                                                   sked_error *err);

@@ -1,16 +1,15 @@
 /*
  * Communication is linear in the starts, so the least of it is a linear program of differences (network.h):
  * an op weighs as much as it has edges in, less those out. The root is time 0, and the windows are arcs from
- * and to it. In the first tree all ops hang on the root: at their latest start where they want to be late, at
+ * and to it. In the first tree all ops hang on the root: at their latest start where late is better, at
  * their earliest otherwise.
  */
 #include "problem/communication.h"
 
-#include "base/memory.h"
 #include "problem/network.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct span_flow {
     const sked_graph *g;
@@ -21,11 +20,6 @@ typedef struct span_flow {
     sked_i_network net;
 } span_flow;
 
-static bool keeps(const span_flow *f, int64_t e)
-{
-    return f->g->edge_distance[e] == 0 || f->ii > 0;
-}
-
 static double length_of(const sked_graph *g, double ii, int64_t e)
 {
     return g->edge_lag[e] - (ii > 0 ? g->edge_distance[e] * ii : 0);
@@ -33,7 +27,7 @@ static double length_of(const sked_graph *g, double ii, int64_t e)
 
 bool sked_i_communicates(const sked_graph *g, double ii, int64_t e)
 {
-    return g->edge_bytes[e] > 0 && (g->edge_distance[e] == 0 || ii > 0);
+    return g->edge_bytes[e] > 0 && sked_i_edge_counts(g, ii > 0, e);
 }
 
 bool sked_i_must_communicate(const sked_graph *g, double ii)
@@ -48,7 +42,7 @@ static void weigh(span_flow *f)
 {
     const sked_graph *g = f->g;
     for (int64_t e = 0; e < g->n_edges; e++) {
-        f->most += keeps(f, e) ? fabs(length_of(g, f->ii, e)) : 0;
+        f->most += sked_i_edge_counts(g, f->ii > 0, e) ? fabs(length_of(g, f->ii, e)) : 0;
         if (sked_i_communicates(g, f->ii, e)) {
             f->weight[g->edge_to[e]]++;
             f->weight[g->edge_from[e]]--;
@@ -69,7 +63,7 @@ static void plant(span_flow *f)
         sked_i_network_hang(net, i, net->root, f->weight[i] > 0 ? after : before, fabs(f->weight[i]));
     }
     for (int64_t e = 0; e < g->n_edges; e++)
-        if (keeps(f, e))
+        if (sked_i_edge_counts(g, f->ii > 0, e))
             (void)sked_i_network_add(net, g->edge_from[e], g->edge_to[e], length_of(g, f->ii, e));
     sked_i_network_settle(net);
 }
@@ -93,8 +87,9 @@ sked_status sked_i_least_communication(const sked_graph *g, double ii, const dou
 {
     sked_status st = SKED_OK;
     span_flow f = {.g = g, .ii = ii, .early = early, .late = late, .net = {.effort = *effort}};
+    assert(ii >= 0);
     f.net.slack = g->integral && ii == floor(ii) ? 0 : 1e-9;
-    SKED_NEW0(f.weight, g->n_ops);
+    SKED_OWN0(&f.net.arena, f.weight, g->n_ops);
     SKED_TRY(sked_i_network_open(&f.net, (int64_t)g->n_ops + 1, g->n_edges + 2 * (int64_t)g->n_ops, err));
     weigh(&f);
     plant(&f);
@@ -104,7 +99,6 @@ sked_status sked_i_least_communication(const sked_graph *g, double ii, const dou
         start[i] = f.net.x[i];
     effort->work = f.net.effort.work;
 cleanup:
-    free(f.weight);
     sked_i_network_close(&f.net);
     return st;
 }

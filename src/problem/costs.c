@@ -1,6 +1,6 @@
 #include "problem/costs.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sized.h"
 
 #include <assert.h>
@@ -22,10 +22,7 @@ bool sked_i_costs_lock(bool locked)
 
 void sked_i_costs_free(sked_i_costs *c)
 {
-    free(c->time_kind_of);
-    free(c->speed);
-    free(c->row);
-    free(c->table);
+    sked_i_arena_free(&c->arena);
     *c = (sked_i_costs){0};
 }
 
@@ -55,7 +52,7 @@ static sked_status make_time_kinds(const sked_problem *p, sked_i_costs *c, trait
     sked_i_names seen = {0};
     char key[64];
     bool fresh;
-    SKED_NEW(c->time_kind_of, c->devices);
+    SKED_OWN(&c->arena, c->time_kind_of, c->devices);
     for (int32_t d = 0; d < c->devices; d++) {
         const trait t = trait_of(p, d);
         const int size = snprintf(key, sizeof key, "%a %d %d", t.speed, (int)t.name, (int)t.type);
@@ -65,7 +62,7 @@ static sked_status make_time_kinds(const sked_problem *p, sked_i_costs *c, trait
         traits[c->time_kind_of[d]] = t;
     }
     c->time_kinds = seen.count;
-    SKED_NEW(c->speed, c->time_kinds);
+    SKED_OWN(&c->arena, c->speed, c->time_kinds);
     for (int32_t k = 0; k < c->time_kinds; k++)
         c->speed[k] = traits[k].speed;
 cleanup:
@@ -95,14 +92,14 @@ static sked_status fill_table(sked_i_costs *c, const trait *traits, sked_error *
     int32_t rows = 0;
     if (g->on_ptr == NULL)
         return SKED_OK;
-    SKED_NEW(c->row, g->n_ops);
+    SKED_OWN(&c->arena, c->row, g->n_ops);
     for (int32_t i = 0; i < g->n_ops; i++)
         c->row[i] = g->on_ptr[i] < g->on_ptr[i + 1] ? rows++ : -1;
     if (rows > most_times / c->time_kinds)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "%d ops with durations by device on %d kinds of devices: more than %lld times",
                            (int)rows, (int)c->time_kinds, (long long)most_times);
-    SKED_NEW(c->table, (int64_t)rows * c->time_kinds);
+    SKED_OWN(&c->arena, c->table, (int64_t)rows * c->time_kinds);
     SKED_NEW(said, g->on_names.count);
     for (int32_t k = 0; k < g->on_names.count; k++)
         said[k] = NAN;

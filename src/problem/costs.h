@@ -8,7 +8,10 @@
 #include "problem/machine.h"
 #include "problem/problem.h"
 
+#include <assert.h>
+
 typedef struct sked_i_costs {
+    sked_i_arena arena;
     const sked_graph *graph;
     const sked_machine *machine; /* NULL: identical devices */
     int32_t devices;
@@ -22,7 +25,7 @@ typedef struct sked_i_costs {
 
 /*
  * p, without a profile (SKED_TAKE_PROBLEM, sked_i_lower), is kept by reference and must stay. A run compiles
- * them once, when it lowers its problem, and hands them to whoever needs them; others may make their own.
+ * them once, when it lowers its problem, and passes them on; others may make their own.
  * O(ops + durations by device + rows * time_kinds). Free in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error *err);
@@ -44,12 +47,14 @@ bool sked_i_costs_lock(bool locked);
 
 static inline double sked_i_kind_time(const sked_i_costs *c, int32_t op, int32_t k)
 {
+    assert(k >= 0 && k < c->time_kinds);
     if (c->row != NULL && c->row[op] >= 0)
         return c->table[(int64_t)c->row[op] * c->time_kinds + k];
     return c->speed != NULL ? c->graph->duration[op] / c->speed[k] : c->graph->duration[op];
 }
 static inline int32_t sked_i_device_time_kind(const sked_i_costs *c, int32_t device)
 {
+    assert(c->time_kind_of == NULL || (device >= 0 && device < c->devices));
     return c->time_kind_of != NULL ? c->time_kind_of[device] : 0;
 }
 /* Time of op on a device; INFINITY: it cannot run there. */
@@ -64,6 +69,13 @@ static inline double sked_i_lag(const sked_i_costs *c, int64_t edge, int32_t dev
                ? c->graph->edge_lag[edge]
                : sked_i_time(c, c->graph->edge_from[edge], device);
 }
+/* Time that `bytes` take over a link of the machine's table; INFINITY: there is none. */
+static inline double sked_i_link_time(const sked_machine *m, int64_t pair, double bytes)
+{
+    if (isnan(m->link_latency[pair]))
+        return bytes > 0 ? INFINITY : 0;
+    return m->link_latency[pair] + bytes / m->link_bandwidth[pair];
+}
 /* Time that `bytes` take from one device to another; INFINITY: they cannot pass. */
 static inline double sked_i_transfer_time(const sked_i_costs *c, double bytes, int32_t from, int32_t to)
 {
@@ -71,11 +83,7 @@ static inline double sked_i_transfer_time(const sked_i_costs *c, double bytes, i
         return 0;
     if (c->machine == NULL)
         return c->latency + bytes / c->bandwidth;
-    const int64_t at = sked_i_machine_pair(c->machine, from, to);
-    const double latency = c->machine->link_latency[at];
-    if (isnan(latency))
-        return bytes > 0 ? INFINITY : 0;
-    return latency + bytes / c->machine->link_bandwidth[at];
+    return sked_i_link_time(c->machine, sked_i_machine_pair(c->machine, from, to), bytes);
 }
 /* Over the devices: shortest (INFINITY: none can run it), longest finite, mean of the finite times. */
 double sked_i_shortest_time(const sked_i_costs *c, int32_t op);

@@ -1,46 +1,25 @@
 #include "problem/energy.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 
-typedef struct key {
-    double value;
-    int32_t id;
-} key;
+#include <assert.h>
+#include <string.h>
 
-static int by_value(const void *x, const void *y)
+/* In the order of the events that a sweep merges. */
+static double key_of(const sked_i_energy_item *i, int order)
 {
-    const key *a = x, *b = y;
-    if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    const double keys[] = {i->late, i->late + i->length, i->late + i->early + i->length,
+                           i->early + i->length};
+    return keys[order];
 }
 
-typedef enum order { BY_LATE, BY_END, BY_MIXED, BY_FINISH, BY_EARLY } order;
-
-static double key_of(const sked_i_energy_item *i, order o)
-{
-    switch (o) {
-    case BY_LATE:
-        return i->late;
-    case BY_END:
-        return i->late + i->length;
-    case BY_MIXED:
-        return i->late + i->early + i->length;
-    case BY_FINISH:
-        return i->early + i->length;
-    case BY_EARLY:
-        break;
-    }
-    return i->early;
-}
-
-static void sort_by(const sked_i_energy *e, order o, int32_t *out, key *scratch)
+static void sort_by(const sked_i_energy *e, int order)
 {
     for (int32_t k = 0; k < e->n; k++)
-        scratch[k] = (key){key_of(&e->item[k], o), k};
-    qsort(scratch, (size_t)e->n, sizeof *scratch, by_value);
+        e->event[k] = (sked_i_keyed){sked_i_sort_key(key_of(&e->item[k], order)), k};
+    sked_i_sort_keyed(e->event, e->spare, e->n);
     for (int32_t k = 0; k < e->n; k++)
-        out[k] = scratch[k].id;
+        e->by[order][k] = (int32_t)e->event[k].value;
 }
 
 static int by_number(const void *x, const void *y)
@@ -49,27 +28,30 @@ static int by_number(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+int32_t sked_i_distinct(double *x, int32_t n)
+{
+    int32_t kept = 0;
+    qsort(x, (size_t)n, sizeof *x, by_number);
+    for (int32_t k = 0; k < n; k++)
+        if (kept == 0 || x[k] > x[kept - 1])
+            x[kept++] = x[k];
+    return kept;
+}
+
 /* All early and late starts, or evenly chosen ones of them where the budget is short. */
 static void choose_begins(sked_i_energy *e, double budget)
 {
     int32_t count = 0;
     for (int32_t k = 0; k < e->n; k++) {
+        assert(e->item[k].early <= e->item[k].late && e->item[k].length > 0 && e->item[k].amount > 0);
         e->begin[count++] = e->item[k].early;
         e->begin[count++] = e->item[k].late;
     }
-    qsort(e->begin, (size_t)count, sizeof *e->begin, by_number);
-    int32_t kept = 0;
-    for (int32_t k = 0; k < count; k++)
-        if (kept == 0 || e->begin[k] > e->begin[kept - 1])
-            e->begin[kept++] = e->begin[k];
+    const int32_t kept = sked_i_distinct(e->begin, count);
     const double most = fmax(8, budget / (6.0 * e->n + 1));
-    e->n_begins = kept;
-    if (kept > most) {
-        const int32_t wanted = (int32_t)most;
-        for (int32_t k = 0; k < wanted; k++)
-            e->begin[k] = e->begin[(int64_t)k * kept / wanted];
-        e->n_begins = wanted;
-    }
+    e->n_begins = kept > most ? (int32_t)most : kept;
+    for (int32_t k = 0; kept > most && k < e->n_begins; k++)
+        e->begin[k] = e->begin[(int64_t)k * kept / e->n_begins];
 }
 
 sked_status sked_i_energy_init(sked_i_energy *e, const sked_i_energy_item *items, int32_t n, double budget,
@@ -77,23 +59,17 @@ sked_status sked_i_energy_init(sked_i_energy *e, const sked_i_energy_item *items
 {
     sked_status st = SKED_OK;
     *e = (sked_i_energy){.n = n};
-    SKED_NEW(e->item, n);
-    SKED_NEW(e->by_late, n);
-    SKED_NEW(e->by_end, n);
-    SKED_NEW(e->by_mixed, n);
-    SKED_NEW(e->by_finish, n);
-    SKED_NEW(e->begin, 2 * (int64_t)n);
-    SKED_NEW(e->step_time, 2 * (int64_t)n + 1);
-    SKED_NEW(e->step_room, 2 * (int64_t)n + 1);
-    key *scratch;
-    SKED_NEW(scratch, 2 * (int64_t)n + 1);
-    e->scratch = scratch;
-    for (int32_t k = 0; k < n; k++)
-        e->item[k] = items[k];
-    sort_by(e, BY_LATE, e->by_late, scratch);
-    sort_by(e, BY_END, e->by_end, scratch);
-    sort_by(e, BY_MIXED, e->by_mixed, scratch);
-    sort_by(e, BY_FINISH, e->by_finish, scratch);
+    SKED_OWN(&e->arena, e->item, n);
+    SKED_OWN(&e->arena, e->begin, 2 * (int64_t)n);
+    SKED_OWN(&e->arena, e->step_time, 2 * (int64_t)n);
+    SKED_OWN(&e->arena, e->step_room, 2 * (int64_t)n);
+    SKED_OWN(&e->arena, e->event, 2 * (int64_t)n);
+    SKED_OWN(&e->arena, e->spare, 2 * (int64_t)n);
+    memcpy(e->item, items, (size_t)n * sizeof *items);
+    for (int order = 0; order < 4; order++) {
+        SKED_OWN(&e->arena, e->by[order], n);
+        sort_by(e, order);
+    }
     choose_begins(e, budget);
 cleanup:
     if (st != SKED_OK)
@@ -103,10 +79,7 @@ cleanup:
 
 void sked_i_energy_free(sked_i_energy *e)
 {
-    void *const arrays[] = {e->item,  e->by_late,   e->by_end,    e->by_mixed, e->by_finish,
-                            e->begin, e->step_time, e->step_room, e->scratch};
-    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-        free(arrays[k]);
+    sked_i_arena_free(&e->arena);
     *e = (sked_i_energy){0};
 }
 
@@ -117,7 +90,7 @@ void sked_i_energy_free(sked_i_energy *e)
 typedef struct sweep {
     const sked_i_energy *e;
     double t1, shift;
-    int32_t at[4]; /* into by_late, by_end, by_mixed, by_finish */
+    int32_t at[4]; /* into by[] */
     double time, work, slope;
 } sweep;
 
@@ -131,23 +104,16 @@ static double event_time(sweep *s, int k)
 {
     const sked_i_energy *e = s->e;
     for (; s->at[k] < e->n; s->at[k]++) {
-        if (k == 0) {
-            const sked_i_energy_item *i = &e->item[e->by_late[s->at[0]]];
-            if (late_of(s, i) >= s->t1)
-                return late_of(s, i);
-        } else if (k == 1) {
-            const sked_i_energy_item *i = &e->item[e->by_end[s->at[1]]];
-            if (i->early >= s->t1)
-                return late_of(s, i) + i->length;
-        } else if (k == 2) {
-            const sked_i_energy_item *i = &e->item[e->by_mixed[s->at[2]]];
-            if (i->early < s->t1 && late_of(s, i) >= s->t1 && i->early + i->length > s->t1)
-                return late_of(s, i) + i->early + i->length - s->t1;
-        } else {
-            const sked_i_energy_item *i = &e->item[e->by_finish[s->at[3]]];
-            if (late_of(s, i) < s->t1 && i->early + i->length > s->t1)
-                return i->early + i->length;
-        }
+        const sked_i_energy_item *i = &e->item[e->by[k][s->at[k]]];
+        const double late = late_of(s, i), finish = i->early + i->length;
+        if (k == 0 && late >= s->t1)
+            return late;
+        if (k == 1 && i->early >= s->t1)
+            return late + i->length;
+        if (k == 2 && i->early < s->t1 && late >= s->t1 && finish > s->t1)
+            return late + i->early + i->length - s->t1;
+        if (k == 3 && late < s->t1 && finish > s->t1)
+            return finish;
     }
     return INFINITY;
 }
@@ -155,8 +121,7 @@ static double event_time(sweep *s, int k)
 static double event_amount(const sweep *s, int k)
 {
     const sked_i_energy *e = s->e;
-    const int32_t *const lists[] = {e->by_late, e->by_end, e->by_mixed, e->by_finish};
-    const sked_i_energy_item *i = &e->item[lists[k][s->at[k]]];
+    const sked_i_energy_item *i = &e->item[e->by[k][s->at[k]]];
     if (k > 0)
         return -i->amount;
     return i->early + i->length > s->t1 ? i->amount : 0; /* nothing of it is certain after t1 */
@@ -214,19 +179,23 @@ double sked_i_energy_excess(const sked_i_energy *e, double capacity)
 /* step_room[k]: room from the first step to step_time[k]. */
 static int32_t build_room(sked_i_energy *e, double capacity, double shift)
 {
-    key *event = e->scratch;
+    sked_i_keyed *const event = e->event;
+    const int32_t n = e->n;
     int32_t steps = 0;
-    for (int32_t k = 0; k < e->n; k++) {
-        event[2 * k] = (key){e->item[k].early, k};
-        event[2 * k + 1] = (key){e->item[k].late + shift + e->item[k].length, -1 - k};
+    for (int32_t k = 0; k < n; k++) { /* ends before begins */
+        const sked_i_energy_item *i = &e->item[k];
+        event[n - 1 - k] = (sked_i_keyed){sked_i_sort_key(i->late + shift + i->length), -1 - k};
+        event[n + k] = (sked_i_keyed){sked_i_sort_key(i->early), k};
     }
-    qsort(event, 2 * (size_t)e->n, sizeof *event, by_value);
-    double able = 0, room = 0;
-    for (int32_t k = 0; k < 2 * e->n; k++) {
+    sked_i_sort_keyed(event, e->spare, 2 * (int64_t)n);
+    double able = 0, room = 0, before = 0;
+    for (int32_t k = 0; k < 2 * n; k++) {
+        const int64_t id = event[k].value;
+        const double time = sked_i_sort_value(event[k].key);
         if (k > 0)
-            room += fmin(able, capacity) * (event[k].value - event[k - 1].value);
-        able += event[k].id >= 0 ? e->item[event[k].id].amount : -e->item[-1 - event[k].id].amount;
-        e->step_time[steps] = event[k].value;
+            room += fmin(able, capacity) * (time - before);
+        able += id >= 0 ? e->item[id].amount : -e->item[-1 - id].amount;
+        e->step_time[steps] = before = time;
         e->step_room[steps++] = room;
     }
     return steps;
@@ -235,6 +204,7 @@ static int32_t build_room(sked_i_energy *e, double capacity, double shift)
 /* Room up to a time, between two steps by interpolation; *at moves on with rising times. */
 static double room_until(const sked_i_energy *e, int32_t steps, double time, int32_t *at)
 {
+    assert(*at >= 0 && *at < steps);
     while (*at + 1 < steps && e->step_time[*at + 1] <= time)
         (*at)++;
     if (*at + 1 >= steps || time <= e->step_time[*at])

@@ -5,6 +5,7 @@
  */
 #ifndef SKED_PROBLEM_ENERGY_H
 #define SKED_PROBLEM_ENERGY_H
+#include "base/sort.h"
 #include "graph/graph.h"
 
 typedef struct sked_i_energy_item {
@@ -12,13 +13,14 @@ typedef struct sked_i_energy_item {
 } sked_i_energy_item;
 
 typedef struct sked_i_energy {
+    sked_i_arena arena;
     int32_t n;
     sked_i_energy_item *item;
-    int32_t *by_late, *by_end, *by_mixed, *by_finish; /* orders that the sweeps merge */
-    double *begin;                                    /* left ends that are tried, ascending */
+    int32_t *by[4]; /* orders that the sweeps merge: by late start, late end, early + late end, early end */
+    double *begin;  /* left ends that are tried, ascending */
     int32_t n_begins;
     double *step_time, *step_room; /* [2 n] room for work over time, see sked_i_energy_overfull */
-    void *scratch;
+    sked_i_keyed *event, *spare;   /* [2 n] for sorting */
 } sked_i_energy;
 
 /* Takes a copy of the items. budget: about this many steps a question may take; at least a few sweeps. */
@@ -35,4 +37,7 @@ double sked_i_energy_excess(const sked_i_energy *e, double capacity);
  * schedule exists.
  */
 bool sked_i_energy_overfull(sked_i_energy *e, double capacity, double shift);
+
+/* Sorts numbers, drops repetitions and returns how many are left. */
+int32_t sked_i_distinct(double *x, int32_t n);
 #endif

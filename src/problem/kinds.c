@@ -1,34 +1,32 @@
 #include "problem/kinds.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 
 void sked_i_kinds_free(sked_i_kinds *k)
 {
-    free(k->of);
-    free(k->size);
-    free(k->first);
-    free(k->device);
+    sked_i_arena_free(&k->arena);
     *k = (sked_i_kinds){0};
 }
 
-/* Numbers kinds by their key; name[kind]: none yet. */
-static void number_by_time(sked_i_kinds *k, const sked_i_keyed *item, int32_t devices, int32_t *name)
+/* Numbers kinds by their key. */
+static void number_by_time(sked_i_kinds *k, const sked_i_keyed *item, int32_t devices)
 {
     for (int32_t j = 0; j < devices; j++) {
-        if (j == 0 || item[j].key != item[j - 1].key)
-            name[k->count++] = -1;
+        k->count += j == 0 || item[j].key != item[j - 1].key;
         k->of[item[j].value] = k->count - 1;
     }
 }
 
-static void number_by_device(sked_i_kinds *k, int32_t devices, int32_t *name)
+void sked_i_number_by_first(int32_t *number, int32_t n, int32_t *name)
 {
     int32_t names = 0;
-    for (int32_t d = 0; d < devices; d++) {
-        int32_t *const given = &name[k->of[d]];
+    for (int32_t i = 0; i < n; i++)
+        name[number[i]] = -1;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t *const given = &name[number[i]];
         *given = *given < 0 ? names++ : *given;
-        k->of[d] = *given;
+        number[i] = *given;
     }
 }
 
@@ -48,29 +46,27 @@ sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool 
                               sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_keyed *item = NULL, *spare = NULL;
+    sked_i_keyed *item = NULL;
     int32_t *name = NULL;
     *out = (sked_i_kinds){0};
-    SKED_NEW(out->of, c->devices);
-    SKED_NEW0(out->size, c->devices);
-    SKED_NEW(out->first, c->devices);
-    SKED_NEW(out->device, c->devices);
-    SKED_NEW(item, c->devices);
-    SKED_NEW(spare, c->devices);
+    SKED_OWN(&out->arena, out->of, c->devices);
+    SKED_OWN0(&out->arena, out->size, c->devices);
+    SKED_OWN(&out->arena, out->first, c->devices);
+    SKED_OWN(&out->arena, out->device, c->devices);
+    SKED_NEW(item, 2 * (int64_t)c->devices);
     SKED_NEW(name, c->devices);
     if (apart == NULL && c->machine != NULL)
         apart = c->machine->link_kind;
     for (int32_t d = 0; d < c->devices; d++)
         item[d] = (sked_i_keyed){
             (uint64_t)sked_i_device_time_kind(c, d) << 32 | (uint32_t)(apart != NULL ? apart[d] : 0), d};
-    sked_i_sort_keyed(item, spare, c->devices);
-    number_by_time(out, item, c->devices, name);
+    sked_i_sort_keyed(item, item + c->devices, c->devices);
+    number_by_time(out, item, c->devices);
     if (!by_time)
-        number_by_device(out, c->devices, name);
+        sked_i_number_by_first(out->of, c->devices, name);
     list_members(out, c->devices);
 cleanup:
     free(item);
-    free(spare);
     free(name);
     return st;
 }

@@ -6,7 +6,10 @@
 #define SKED_PROBLEM_KINDS_H
 #include "problem/costs.h"
 
+#include <assert.h>
+
 typedef struct sked_i_kinds {
+    sked_i_arena arena;
     int32_t count;
     int32_t *of;     /* [devices] */
     int32_t *size;   /* [count] devices of each */
@@ -15,16 +18,19 @@ typedef struct sked_i_kinds {
 } sked_i_kinds;
 
 /*
- * apart: [devices] numbers from 0 that tell devices of equal times apart; NULL: how links see them. by_time:
+ * apart: [devices] numbers from 0 that distinguish devices of equal times; NULL: how links see them. by_time:
  * kinds in the order of kinds of times, then of apart; otherwise in that of their first devices.
  * O(devices). Free in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_kinds_make(const sked_i_costs *c, const int32_t *apart, bool by_time,
                                               sked_i_kinds *out, sked_error *err);
 void sked_i_kinds_free(sked_i_kinds *k);
+/* Renumbers them in the order of their first appearance. name: room for every number there was. O(n). */
+void sked_i_number_by_first(int32_t *number, int32_t n, int32_t *name);
 /* A device of the kind. */
 static inline int32_t sked_i_kinds_device(const sked_i_kinds *k, int32_t kind)
 {
+    assert(kind >= 0 && kind < k->count);
     return k->device[k->first[kind]];
 }
 /* [ops * count]; INFINITY: the op cannot run there. */

@@ -1,9 +1,9 @@
 /* How long values live at the least: as long as the longest path from an op to a reader of its value. */
 #include "problem/bounds.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 
-#include <stdlib.h>
+#include <assert.h>
 
 /* A value and by how much following its paths could lengthen its life, weighed by its size. */
 typedef struct promise {
@@ -12,6 +12,7 @@ typedef struct promise {
 } promise;
 
 typedef struct lives {
+    sked_i_arena arena;
     const sked_graph *g;
     double interval; /* 0: carried edges do not count */
     double *head;    /* [n] longest path to the op */
@@ -20,36 +21,24 @@ typedef struct lives {
     promise *order;  /* [n] */
 } lives;
 
-static bool counts(const lives *x, int64_t e)
+/* The longest lag to a reader, the edge itself; *most: no path to a reader is longer. */
+static double direct_life(const lives *x, int32_t v, double *most)
 {
-    return x->g->edge_distance[e] == 0 || x->interval > 0;
-}
-
-/* The longest lag to a reader: the edge itself. */
-static double direct_life(const lives *x, int32_t v)
-{
-    double longest = 0;
-    for (int64_t e = x->g->succ_ptr[v]; e < x->g->succ_ptr[v + 1]; e++)
-        if (counts(x, e))
-            longest = fmax(longest, x->g->edge_lag[e]);
+    const sked_graph *g = x->g;
+    double longest = *most = 0;
+    for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
+        if (sked_i_edge_counts(g, x->interval > 0, e)) {
+            longest = fmax(longest, g->edge_lag[e]);
+            *most = fmax(*most, x->head[g->edge_to[e]] - x->head[v] + g->edge_distance[e] * x->interval);
+        }
     return longest;
-}
-
-/* No path to a reader is longer than this. */
-static double most_life(const lives *x, int32_t v)
-{
-    double most = 0;
-    for (int64_t e = x->g->succ_ptr[v]; e < x->g->succ_ptr[v + 1]; e++)
-        if (counts(x, e))
-            most = fmax(most, x->head[x->g->edge_to[e]] - x->head[v] + x->g->edge_distance[e] * x->interval);
-    return most;
 }
 
 static int32_t last_reader(const lives *x, int32_t v)
 {
     int32_t last = x->place[v];
     for (int64_t e = x->g->succ_ptr[v]; e < x->g->succ_ptr[v + 1]; e++)
-        if (counts(x, e) && x->place[x->g->edge_to[e]] > last)
+        if (sked_i_edge_counts(x->g, x->interval > 0, e) && x->place[x->g->edge_to[e]] > last)
             last = x->place[x->g->edge_to[e]];
     return last;
 }
@@ -60,6 +49,7 @@ static double path_life(lives *x, int32_t v, double *work)
     const sked_graph *g = x->g;
     const int32_t first = x->place[v], last = last_reader(x, v);
     double longest = 0;
+    assert(first <= last);
     for (int32_t k = first; k <= last; k++)
         x->dist[k] = -INFINITY;
     x->dist[first] = 0;
@@ -77,7 +67,7 @@ static double path_life(lives *x, int32_t v, double *work)
     }
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
         const int32_t to = x->place[g->edge_to[e]];
-        if (counts(x, e) && to >= first)
+        if (sked_i_edge_counts(x->g, x->interval > 0, e) && to >= first)
             longest = fmax(longest, x->dist[to] + g->edge_distance[e] * x->interval);
     }
     return longest;
@@ -98,25 +88,23 @@ sked_status sked_i_least_lives(const sked_problem *p, const sked_i_bound_effort 
     const sked_graph *g = p->graph;
     lives x = {.g = g, .interval = p->ii > 0 ? p->ii : 0};
     double work = effort->work / 4;
-    SKED_NEW(x.head, g->n_ops);
-    SKED_NEW(x.dist, g->n_ops);
-    SKED_NEW(x.place, g->n_ops);
-    SKED_NEW(x.order, g->n_ops);
+    SKED_OWN(&x.arena, x.head, g->n_ops);
+    SKED_OWN(&x.arena, x.dist, g->n_ops);
+    SKED_OWN(&x.arena, x.place, g->n_ops);
+    SKED_OWN(&x.arena, x.order, g->n_ops);
     sked_i_heads(g, x.head);
     for (int32_t k = 0; k < g->n_ops; k++)
         x.place[g->topo[k]] = k;
     for (int32_t v = 0; v < g->n_ops; v++) {
-        life[v] = direct_life(&x, v);
-        x.order[v] = (promise){g->memory[v] * (most_life(&x, v) - life[v]), v};
+        double most;
+        life[v] = direct_life(&x, v, &most);
+        x.order[v] = (promise){g->memory[v] * (most - life[v]), v};
     }
     qsort(x.order, (size_t)g->n_ops, sizeof *x.order, by_gain);
     for (int32_t k = 0; k < g->n_ops && work > 0 && x.order[k].gain > 0 && !sked_i_limit_heard(effort->limit);
          k++)
         life[x.order[k].op] = fmax(life[x.order[k].op], path_life(&x, x.order[k].op, &work));
 cleanup:
-    free(x.head);
-    free(x.dist);
-    free(x.place);
-    free(x.order);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -9,10 +9,9 @@
  */
 #include "problem/life_flow.h"
 
-#include "base/memory.h"
 #include "problem/network.h"
 
-#include <stdlib.h>
+#include <assert.h>
 
 /* Nodes: starts of ops, ends of lives, the common node. */
 typedef struct life_flow {
@@ -22,11 +21,6 @@ typedef struct life_flow {
 } life_flow;
 
 /* ------------------------------------------------------------------ arcs */
-
-static bool reads(const life_flow *f, int64_t e)
-{
-    return f->g->edge_distance[e] == 0 || f->ii > 0;
-}
 
 int32_t sked_i_life_ended_by(const sked_graph *g, bool pipelined, int32_t v)
 {
@@ -70,7 +64,7 @@ static void begin_value(life_flow *f, int32_t v, int64_t way)
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
         const double shift = f->ii > 0 ? g->edge_distance[e] * f->ii : 0;
         const int32_t reader = g->edge_to[e];
-        if (!reads(f, e))
+        if (!sked_i_edge_counts(g, f->ii > 0, e))
             continue;
         const int64_t order = sked_i_network_add(net, v, reader, g->edge_lag[e] - shift);
         const int64_t read = end >= 0 ? sked_i_network_add(net, reader, end, shift) : -1;
@@ -105,20 +99,21 @@ static void hand_out(const life_flow *f, sked_i_life_flow *out)
         const bool own = sked_i_life_ended_by(g, f->ii > 0, v) == SKED_I_OWN_END;
         out->own[v] = own ? a++->flow : 0;
         for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
-            const bool counts = reads(f, e);
+            const bool counts = sked_i_edge_counts(g, f->ii > 0, e);
             out->order[e] = counts ? a++->flow : 0;
             out->read[e] = counts && own ? a++->flow : 0;
         }
     }
+    assert(a == f->net.arcs + f->net.n_arcs);
 }
 
 sked_status sked_i_life_flow_create(const sked_graph *g, sked_i_life_flow *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_life_flow f = {0};
-    SKED_NEW0(f.order, g->n_edges);
-    SKED_NEW0(f.read, g->n_edges);
-    SKED_NEW0(f.own, g->n_ops);
+    SKED_OWN0(&f.arena, f.order, g->n_edges);
+    SKED_OWN0(&f.arena, f.read, g->n_edges);
+    SKED_OWN0(&f.arena, f.own, g->n_ops);
     *out = f;
     return SKED_OK;
 cleanup:
@@ -128,9 +123,7 @@ cleanup:
 
 void sked_i_life_flow_free(sked_i_life_flow *f)
 {
-    free(f->order);
-    free(f->read);
-    free(f->own);
+    sked_i_arena_free(&f->arena);
 }
 
 sked_status sked_i_life_flow_most(const sked_graph *g, double ii, sked_i_bound_effort *effort,

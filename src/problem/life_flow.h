@@ -1,6 +1,7 @@
 /* The least sum of the lives of all values. */
 #ifndef SKED_PROBLEM_LIFE_FLOW_H
 #define SKED_PROBLEM_LIFE_FLOW_H
+#include "base/arena.h"
 #include "problem/live_cut.h"
 
 /* Who ends the life of a value: one op by its start, or one of these. */
@@ -10,6 +11,7 @@ int32_t sked_i_life_ended_by(const sked_graph *g, bool pipelined, int32_t v);
 
 /* Flow of cost along the order that edges ask for, from readers to ends of lives, and from start to end. */
 typedef struct sked_i_life_flow {
+    sked_i_arena arena;
     double *order, *read; /* [edges] */
     double *own;          /* [ops] */
 } sked_i_life_flow;

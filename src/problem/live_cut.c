@@ -11,14 +11,16 @@
  */
 #include "problem/live_cut.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { no_arc = INT32_MIN };
 
 /* Node 2 * (moment * n + v): op v then; the next one: its value. */
 struct sked_i_live_cut {
+    sked_i_arena arena;
     const sked_graph *g;
     int32_t n, moments;
     bool from_begin;
@@ -35,7 +37,7 @@ struct sked_i_live_cut {
     int64_t *path;        /* [nodes] */
     int64_t *source;      /* values made by ops that have started, and that are not settled */
     int64_t n_sources;
-    bool *waits; /* [moments] some op waits for certain */
+    bool *waits; /* [moments] some op certainly waits */
     uint32_t looks;
     const uint8_t *side;
 };
@@ -71,27 +73,27 @@ sked_status sked_i_live_cut_create(const sked_graph *g, const sked_i_live_moment
                                    sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_live_cut *c = sked_i_alloc_zero(1, sizeof *c);
+    sked_i_live_cut *c = NULL;
     const int64_t ops = (int64_t)m->count * g->n_ops, edges = m->count * g->n_edges;
-    if (c == NULL)
-        return sked_i_no_memory(err);
+    assert(m->count > 0 && m->spacing > 0);
+    SKED_NEW0(c, 1);
     c->g = g;
     c->n = g->n_ops;
     c->moments = m->count;
     c->from_begin = m->from_begin;
     c->holds = m->from_begin || g->keep != NULL;
-    SKED_NEW(c->order_shift, g->n_edges);
-    SKED_NEW(c->read_shift, g->n_edges);
-    SKED_NEW(c->farthest, g->n_ops);
-    SKED_NEW(c->value_flow, ops);
-    SKED_NEW(c->step_flow, ops);
-    SKED_NEW(c->read_flow, edges);
-    SKED_NEW(c->order_flow, edges);
-    SKED_NEW(c->entered, 2 * ops);
-    SKED_NEW(c->next, 2 * ops);
-    SKED_NEW(c->path, 2 * ops);
-    SKED_NEW(c->source, ops);
-    SKED_NEW(c->waits, m->count);
+    SKED_OWN(&c->arena, c->order_shift, g->n_edges);
+    SKED_OWN(&c->arena, c->read_shift, g->n_edges);
+    SKED_OWN(&c->arena, c->farthest, g->n_ops);
+    SKED_OWN(&c->arena, c->value_flow, ops);
+    SKED_OWN(&c->arena, c->step_flow, ops);
+    SKED_OWN(&c->arena, c->read_flow, edges);
+    SKED_OWN(&c->arena, c->order_flow, edges);
+    SKED_OWN(&c->arena, c->entered, 2 * ops);
+    SKED_OWN(&c->arena, c->next, 2 * ops);
+    SKED_OWN(&c->arena, c->path, 2 * ops);
+    SKED_OWN(&c->arena, c->source, ops);
+    SKED_OWN(&c->arena, c->waits, m->count);
     set_shifts(c, m);
     *out = c;
     return SKED_OK;
@@ -104,18 +106,7 @@ void sked_i_live_cut_destroy(sked_i_live_cut *c)
 {
     if (c == NULL)
         return;
-    free(c->order_shift);
-    free(c->read_shift);
-    free(c->farthest);
-    free(c->value_flow);
-    free(c->step_flow);
-    free(c->read_flow);
-    free(c->order_flow);
-    free(c->entered);
-    free(c->next);
-    free(c->path);
-    free(c->source);
-    free(c->waits);
+    sked_i_arena_free(&c->arena);
     free(c);
 }
 
@@ -245,6 +236,7 @@ static double send(sked_i_live_cut *c, int64_t depth, double amount)
         (void)arc_at(c, c->path[k], c->next[c->path[k]], &a);
         amount = fmin(amount, a.room);
     }
+    assert(amount > 0);
     for (int64_t k = 0; k < depth; k++) {
         (void)arc_at(c, c->path[k], c->next[c->path[k]], &a);
         *a.flow += a.returns ? -amount : amount;
@@ -298,7 +290,7 @@ static void look_at_readers(const sked_i_live_cut *c, int64_t moment, int32_t v,
     }
 }
 
-/* Values that are alive for certain count at once; the others made by ops that have started are sources. */
+/* Values that are certainly alive count at once; the others made by ops that have started are sources. */
 static double settle_values(sked_i_live_cut *c)
 {
     double sum = 0;

@@ -21,10 +21,10 @@
  */
 #include "problem/live_price.h"
 
+#include "base/arena.h"
 #include "base/explog.h"
-#include "base/memory.h"
 
-#include <stdlib.h>
+#include <assert.h>
 #include <string.h>
 
 /* The start of an op, or the end of the life of its value. */
@@ -42,6 +42,7 @@ typedef struct pair {
 } pair;
 
 typedef struct pricing {
+    sked_i_arena arena;
     const sked_graph *g;
     const sked_i_priced_moments *m;
     int32_t n, n_pairs;               /* of variables, in the order of sweeps; of pairs */
@@ -73,11 +74,6 @@ static int32_t step_of(const sked_i_priced_moments *m, double shift)
     return (int32_t)fmax(-m->count, fmin(m->count, floor((shift - m->slack) / m->spacing)));
 }
 
-static bool reads(const sked_graph *g, const sked_i_priced_moments *m, int64_t e)
-{
-    return g->edge_distance[e] == 0 || m->phases > 0;
-}
-
 static double interval_of(const sked_i_priced_moments *m)
 {
     return m->phases * m->spacing;
@@ -89,7 +85,7 @@ static double end_time(const pricing *x, int32_t v, const double *start)
     const sked_graph *g = x->g;
     double end = start[v];
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
-        if (reads(g, x->m, e))
+        if (sked_i_edge_counts(g, x->m->phases > 0, e))
             end = fmax(end, start[g->edge_to[e]] + g->edge_distance[e] * interval_of(x->m));
     return g->keep != NULL && g->keep[v] && x->m->phases == 0 ? fmax(end, x->last) : end;
 }
@@ -112,11 +108,11 @@ static sked_status number_variables(pricing *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = x->g;
-    int32_t *place = NULL, *first = NULL, *next = NULL, *by = NULL;
-    SKED_NEW(place, g->n_ops);
-    SKED_NEW(first, g->n_ops); /* lists of the values whose ends stand behind an op */
-    SKED_NEW(next, g->n_ops);
-    SKED_NEW(by, g->n_ops);
+    int32_t *place, *first, *next, *by;
+    SKED_OWN(&x->arena, place, g->n_ops);
+    SKED_OWN(&x->arena, first, g->n_ops); /* lists of the values whose ends stand behind an op */
+    SKED_OWN(&x->arena, next, g->n_ops);
+    SKED_OWN(&x->arena, by, g->n_ops);
     for (int32_t k = 0; k < g->n_ops; k++) {
         place[g->topo[k]] = k;
         first[k] = -1;
@@ -125,7 +121,7 @@ static sked_status number_variables(pricing *x, sked_error *err)
         int32_t last = v;
         by[v] = sked_i_life_ended_by(g, x->m->phases > 0, v);
         for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
-            if (reads(g, x->m, e) && place[g->edge_to[e]] > place[last])
+            if (sked_i_edge_counts(g, x->m->phases > 0, e) && place[g->edge_to[e]] > place[last])
                 last = g->edge_to[e];
         next[v] = first[last];
         if (by[v] == SKED_I_OWN_END)
@@ -140,10 +136,6 @@ static sked_status number_variables(pricing *x, sked_error *err)
         if (by[v] != SKED_I_OWN_END)
             x->end[v] = by[v] >= 0 ? x->start[by[v]] : -1;
 cleanup:
-    free(place);
-    free(first);
-    free(next);
-    free(by);
     return st;
 }
 
@@ -183,6 +175,7 @@ static bool set_labels(pricing *x)
 
 static void add_pair(pricing *x, int32_t below, int32_t above, double shift, double flow)
 {
+    assert(below != above && x->n_pairs < 2 * x->g->n_edges + x->g->n_ops);
     x->pair[x->n_pairs++] =
         (pair){.below = below, .above = above, .step = step_of(x->m, shift), .flow = flow};
 }
@@ -199,7 +192,7 @@ static void list_pairs(pricing *x, const sked_i_life_flow *f)
         for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
             const int32_t reader = x->start[g->edge_to[e]];
             const double shift = g->edge_distance[e] * interval;
-            if (!reads(g, x->m, e))
+            if (!sked_i_edge_counts(g, x->m->phases > 0, e))
                 continue;
             if (reader != x->start[v])
                 add_pair(x, x->start[v], reader, g->edge_lag[e] - shift, f->order[e]);
@@ -224,21 +217,19 @@ static void sort_pairs(pricing *x)
         p->at = room;
         room += a > b ? a : b;
         const int32_t one = p->below < p->above ? p->below : p->above, other = p->below + p->above - one;
-        x->ahead_ptr[0][other + 1]++;
-        x->ahead_ptr[1][one + 1]++;
+        x->ahead_ptr[0][other + 2]++;
+        x->ahead_ptr[1][one + 2]++;
     }
     x->room = (double)room;
     for (int side = 0; side < 2; side++) {
         int32_t *ptr = x->ahead_ptr[side];
         for (int32_t i = 0; i < x->n; i++)
-            ptr[i + 1] += ptr[i];
-        for (int32_t k = x->n_pairs; k-- > 0;) {
+            ptr[i + 2] += ptr[i + 1];
+        for (int32_t k = 0; k < x->n_pairs; k++) {
             const pair *p = &x->pair[k];
             const bool below = (p->below < p->above) == (side == 1);
-            x->ahead[side][--ptr[(below ? p->below : p->above) + 1]] = k;
+            x->ahead[side][ptr[(below ? p->below : p->above) + 1]++] = k;
         }
-        memmove(ptr, ptr + 1, (size_t)x->n * sizeof *ptr);
-        ptr[x->n] = x->n_pairs;
     }
 }
 
@@ -284,6 +275,7 @@ static double send(pricing *x, const pair *p, int32_t i, double part)
     const variable *a = &x->var[p->below], *b = &x->var[p->above];
     const int32_t last = width(&x->var[i]) - 1;
     double *message = x->message + p->at, *share = x->share;
+    assert(i == p->below || i == p->above);
     for (int32_t k = 0; k <= last; k++)
         share[k] = part * x->belief[k] - message[k];
     if (i == p->below) {
@@ -301,7 +293,7 @@ static double send(pricing *x, const pair *p, int32_t i, double part)
 }
 
 /* Adds the messages from one side to the belief. */
-static void hear(pricing *x, int32_t i, int side)
+static void add_messages(pricing *x, int32_t i, int side)
 {
     const int32_t labels = width(&x->var[i]);
     for (int32_t j = x->ahead_ptr[side][i]; j < x->ahead_ptr[side][i + 1]; j++) {
@@ -342,10 +334,10 @@ static double pass(pricing *x, int32_t i, int ahead)
     double least = INFINITY, sum;
     for (int32_t k = 0; k < labels; k++)
         x->belief[k] = v->factor * x->paid[v->low + k];
-    hear(x, i, 1);
+    add_messages(x, i, 1);
     if (ahead == 1)
         choose(x, i);
-    hear(x, i, 0);
+    add_messages(x, i, 0);
     for (int32_t k = 0; k < labels; k++)
         least = x->belief[k] < least ? x->belief[k] : least;
     sum = n_ahead < n_back || n_ahead == 0 ? (1 - n_ahead * part) * least : 0;
@@ -385,6 +377,7 @@ static void set_prices(pricing *x)
         x->price[k] = sked_i_exp(fmax(-700, x->tilt[k] - most));
         sum += x->price[k];
     }
+    assert(sum >= 1); /* the dearest moment counts 1 */
     for (int32_t k = 0; k < phases; k++)
         x->price[k] /= sum;
     x->paid[0] = 0;
@@ -463,46 +456,25 @@ static sked_status open_pricing(pricing *x, sked_error *err)
     const sked_graph *g = x->g;
     const int64_t labels = (int64_t)x->m->count + 1, pairs = 2 * g->n_edges + g->n_ops;
     x->phases = x->m->phases > 0 ? x->m->phases : x->m->count;
-    SKED_NEW(x->start, g->n_ops);
-    SKED_NEW(x->end, g->n_ops);
+    SKED_OWN(&x->arena, x->start, g->n_ops);
+    SKED_OWN(&x->arena, x->end, g->n_ops);
     SKED_TRY(number_variables(x, err));
-    SKED_NEW0(x->var, x->n);
-    SKED_NEW(x->pair, pairs);
+    SKED_OWN0(&x->arena, x->var, x->n);
+    SKED_OWN(&x->arena, x->pair, pairs);
     for (int side = 0; side < 2; side++) {
-        SKED_NEW0(x->ahead_ptr[side], (int64_t)x->n + 1);
-        SKED_NEW(x->ahead[side], pairs);
+        SKED_OWN0(&x->arena, x->ahead_ptr[side], (int64_t)x->n + 2);
+        SKED_OWN(&x->arena, x->ahead[side], pairs);
     }
-    SKED_NEW(x->label, x->n);
-    SKED_NEW(x->belief, labels);
-    SKED_NEW(x->share, labels);
-    SKED_NEW(x->paid, labels);
-    SKED_NEW(x->change, labels);
-    SKED_NEW(x->price, x->phases);
-    SKED_NEW0(x->tilt, x->phases);
-    SKED_NEW(x->load, x->phases);
+    SKED_OWN(&x->arena, x->label, x->n);
+    SKED_OWN(&x->arena, x->belief, labels);
+    SKED_OWN(&x->arena, x->share, labels);
+    SKED_OWN(&x->arena, x->paid, labels);
+    SKED_OWN(&x->arena, x->change, labels);
+    SKED_OWN(&x->arena, x->price, x->phases);
+    SKED_OWN0(&x->arena, x->tilt, x->phases);
+    SKED_OWN(&x->arena, x->load, x->phases);
 cleanup:
     return st;
-}
-
-static void close_pricing(pricing *x)
-{
-    free(x->start);
-    free(x->end);
-    free(x->var);
-    free(x->pair);
-    for (int side = 0; side < 2; side++) {
-        free(x->ahead_ptr[side]);
-        free(x->ahead[side]);
-    }
-    free(x->message);
-    free(x->label);
-    free(x->belief);
-    free(x->share);
-    free(x->paid);
-    free(x->change);
-    free(x->price);
-    free(x->tilt);
-    free(x->load);
 }
 
 sked_status sked_i_price_bound(const sked_graph *g, const sked_i_priced_moments *m,
@@ -512,15 +484,16 @@ sked_status sked_i_price_bound(const sked_graph *g, const sked_i_priced_moments 
     sked_status st = SKED_OK;
     pricing x = {.g = g, .m = m};
     double best = 0;
+    assert(m->count > 0 && m->spacing > 0);
     SKED_TRY(open_pricing(&x, err));
     if (set_labels(&x)) {
         list_pairs(&x, flow);
         sort_pairs(&x);
-        SKED_NEW(x.message, (int64_t)x.room);
+        SKED_OWN(&x.arena, x.message, (int64_t)x.room);
         improve(&x, effort, &best);
     }
     *bound = best;
 cleanup:
-    close_pricing(&x);
+    sked_i_arena_free(&x.arena);
     return st;
 }

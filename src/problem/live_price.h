@@ -21,8 +21,8 @@ typedef struct sked_i_priced_moments {
 double sked_i_price_room(const sked_graph *g, const sked_i_priced_moments *m);
 /*
  * A lower bound of the peak, better the more effort->work there is, which falls by about the room in each
- * sweep; 0 where none is found. The search begins with what `flow` proves at equal prices. effort->limit is
- * heard. O(room) memory.
+ * sweep; 0 where none is found. The search begins with what `flow` proves at equal prices. The search
+ * checks effort->limit. O(room) memory.
  */
 SKED_MUST_CHECK sked_status sked_i_price_bound(const sked_graph *g, const sked_i_priced_moments *m,
                                                const sked_i_life_flow *flow, sked_i_bound_effort *effort,

@@ -1,5 +1,6 @@
 #include "problem/load.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -55,10 +56,11 @@ static double value(const sked_i_load *l, const double *price, double *load)
     return cost / offer;
 }
 
-/* Dearer where more work wants to go than the best bound allows. Keeps the largest price at 1. */
+/* Kinds that attract more work than the best bound allows become dearer. Keeps the largest price at 1. */
 static void step(const sked_i_load *l, double size, double best, const double *load, double *price)
 {
     double most = 0;
+    assert(best > 0);
     for (int32_t k = 0; k < l->kinds; k++) {
         const double excess = fmax(-1, fmin(1, load[k] / best - 1));
         price[k] *= 1 + size * excess;
@@ -72,6 +74,7 @@ double sked_i_load_bound(const sked_i_load *l, int32_t steps, double *price, dou
 {
     const size_t size = (size_t)l->kinds * sizeof *price;
     double *load = scratch, *now = scratch + l->kinds, best = 0;
+    assert(l->kinds > 0 && steps >= 0);
     first_prices(l, price, load);
     memcpy(now, price, size);
     for (int32_t k = 0; k <= steps; k++) {

@@ -14,7 +14,7 @@ static void take_graph(sked_i_lowered *x, sked_graph *g)
     x->problem.graph = x->graph = g;
 }
 
-/* The machine as it stands, to be changed: all but what a step replaces is shared with the one asked for. */
+/* The machine, to be changed: all but what a step replaces is shared with the one asked for. */
 static sked_machine *own_machine(sked_i_lowered *x)
 {
     if (x->problem.machine != &x->machine)
@@ -103,7 +103,7 @@ static sked_status compile(sked_i_lowered *x, sked_error *err)
     return sked_i_costs_make(&x->problem, &x->costs, err);
 }
 
-/* All devices of one kind of time, all links alike, no memory of their own: the short form in disguise. */
+/* All devices of one kind of time, all links alike, no memory of their own: equal to the short form. */
 static bool devices_are_equal(const sked_i_lowered *x)
 {
     double latency, bandwidth;

@@ -31,8 +31,8 @@ typedef struct sked_i_lowered {
  */
 SKED_MUST_CHECK sked_status sked_i_lower(const sked_problem *asked, sked_i_lowered *x, sked_error *err);
 /*
- * The first step alone, without costs: durations are those of the machine's profile, for whoever looks at the
- * problem as asked. SKED_TAKE_PROBLEM does it.
+ * The first step alone, without costs: durations are those of the machine's profile, for functions that
+ * look at the problem as asked. SKED_TAKE_PROBLEM does it.
  */
 SKED_MUST_CHECK sked_status sked_i_lower_profile(const sked_problem *asked, sked_i_lowered *x,
                                                  sked_error *err);

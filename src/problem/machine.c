@@ -1,7 +1,7 @@
 /* Machines: built device by device and link by link, then checked as a whole. */
 #include "problem/machine.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 #include "base/text.h"
 
@@ -37,21 +37,8 @@ void sked_machine_destroy(sked_machine *m)
     sked_i_names_free(&m->ends);
     sked_i_names_free(&m->durations.ops);
     sked_i_names_free(&m->durations.on);
-    void *const owned[] = {m->name,
-                           m->type,
-                           m->speed,
-                           m->memory,
-                           m->links,
-                           m->link_kind,
-                           m->link_kind_size,
-                           m->link_latency,
-                           m->link_bandwidth,
-                           m->durations.first,
-                           m->durations.entry_on,
-                           m->durations.time,
-                           m};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&m->arena);
+    free(m);
 }
 
 sked_status sked_machine_builder_create(const char *name, sked_machine_builder **out, sked_error *err)
@@ -64,7 +51,7 @@ sked_status sked_machine_builder_create(const char *name, sked_machine_builder *
     SKED_NEW0(b->m, 1);
     b->m->latency = NAN;
     b->m->bandwidth = INFINITY;
-    if (name != NULL && (b->m->name = sked_i_strdup(name)) == NULL)
+    if (name != NULL && (b->m->name = sked_i_arena_strdup(&b->m->arena, name)) == NULL)
         SKED_TRY(sked_i_no_memory(err));
     *out = b;
     return SKED_OK;
@@ -78,7 +65,6 @@ void sked_machine_builder_destroy(sked_machine_builder *b)
     if (b == NULL)
         return;
     sked_machine_destroy(b->m);
-    free(b->last);
     free(b);
 }
 
@@ -122,8 +108,9 @@ sked_status sked_machine_builder_add_device(sked_machine_builder *b, const char 
     if (st != SKED_OK)
         return st;
     const int64_t need = (int64_t)m->n_devices + 1;
-    if (need == INT32_MAX || !SKED_GROW(m->type, b->type_cap, need) ||
-        !SKED_GROW(m->speed, b->speed_cap, need) || !SKED_GROW(m->memory, b->memory_cap, need))
+    if (need == INT32_MAX || !SKED_OWN_GROW(&m->arena, m->type, b->type_cap, need) ||
+        !SKED_OWN_GROW(&m->arena, m->speed, b->speed_cap, need) ||
+        !SKED_OWN_GROW(&m->arena, m->memory, b->memory_cap, need))
         return NO_MEMORY(b);
     const int32_t d = sked_i_names_add(&m->device_names, name, strlen(name), &fresh);
     if (d < 0)
@@ -164,7 +151,7 @@ sked_status sked_machine_builder_add_link(sked_machine_builder *b, const char *f
         st = check_link(b, latency, bandwidth, err);
     if (st != SKED_OK)
         return st;
-    if (!SKED_GROW(m->links, b->links_cap, m->n_links + 1))
+    if (!SKED_OWN_GROW(&m->arena, m->links, b->links_cap, m->n_links + 1))
         return NO_MEMORY(b);
     const int32_t a = sked_i_names_add(&m->ends, from, strlen(from), &fresh);
     const int32_t z = a < 0 ? -1 : sked_i_names_add(&m->ends, to, strlen(to), &fresh);
@@ -207,7 +194,7 @@ static int32_t take_op(sked_machine_builder *b, const char *op, bool by_device, 
     sked_i_machine_durations *x = &b->m->durations;
     char quoted[80];
     bool fresh;
-    if (!SKED_GROW(x->first, b->first_cap, (int64_t)x->ops.count + 1))
+    if (!SKED_OWN_GROW(&b->m->arena, x->first, b->first_cap, (int64_t)x->ops.count + 1))
         return (void)NO_MEMORY(b), -1;
     const int32_t id = sked_i_names_add(&x->ops, op, strlen(op), &fresh);
     if (id < 0)
@@ -227,7 +214,7 @@ static int32_t take_on(sked_machine_builder *b, int32_t op, const char *on, sked
     sked_i_machine_durations *x = &b->m->durations;
     char quoted[80];
     bool fresh;
-    if (!SKED_GROW(b->last, b->last_cap, (int64_t)x->on.count + 1))
+    if (!SKED_OWN_GROW(&b->m->arena, b->last, b->last_cap, (int64_t)x->on.count + 1))
         return (void)NO_MEMORY(b), -1;
     const int32_t id = sked_i_names_add(&x->on, on, strlen(on), &fresh);
     if (id < 0)
@@ -248,7 +235,8 @@ sked_status sked_machine_builder_add_duration(sked_machine_builder *b, const cha
     const sked_status st = check_duration(b, op, on, time, err);
     if (st != SKED_OK)
         return st;
-    if (!SKED_GROW(x->entry_on, b->entry_on_cap, x->n + 1) || !SKED_GROW(x->time, b->time_cap, x->n + 1))
+    if (!SKED_OWN_GROW(&b->m->arena, x->entry_on, b->entry_on_cap, x->n + 1) ||
+        !SKED_OWN_GROW(&b->m->arena, x->time, b->time_cap, x->n + 1))
         return NO_MEMORY(b);
     const int32_t id = take_op(b, op, on != NULL, err);
     const int32_t where = id >= 0 && on != NULL ? take_on(b, id, on, err) : -1;
@@ -278,9 +266,10 @@ static sked_status check_profile(const sked_machine *m, sked_error *err)
 
 /* What the ends of links are: a device, or else a type. */
 typedef struct resolver {
+    sked_i_arena arena;
     sked_machine *m;
     int32_t *device, *type;      /* [ends] -1: it is the other */
-    int32_t *type_ptr, *of_kind; /* kinds by type: [types + 1], [kinds] */
+    int32_t *type_ptr, *of_kind; /* kinds by type: [types + 2], [kinds] */
     int32_t *kind_type;          /* [kinds] */
 } resolver;
 
@@ -307,14 +296,15 @@ static sked_status resolve_ends(resolver *x, sked_error *err)
 }
 
 /* No pair of ends twice in one direction. O(links). */
-static sked_status check_repetitions(const sked_machine *m, sked_error *err)
+static sked_status check_repetitions(resolver *x, sked_error *err)
 {
+    const sked_machine *m = x->m;
     sked_status st = SKED_OK;
-    sked_i_keyed *key = NULL, *spare = NULL;
+    sked_i_keyed *key, *spare;
     char from[80], to[80];
     int64_t n = 0;
-    SKED_NEW(key, 2 * m->n_links);
-    SKED_NEW(spare, 2 * m->n_links);
+    SKED_OWN(&x->arena, key, 2 * m->n_links);
+    SKED_OWN(&x->arena, spare, 2 * m->n_links);
     for (int64_t k = 0; k < m->n_links; k++) {
         const sked_i_link *l = &m->links[k];
         key[n++] = (sked_i_keyed){(uint64_t)l->from << 32 | (uint32_t)l->to, k};
@@ -331,8 +321,6 @@ static sked_status check_repetitions(const sked_machine *m, sked_error *err)
                              sked_i_quote(z, strlen(z), to, sizeof to));
         }
 cleanup:
-    free(key);
-    free(spare);
     return st;
 }
 
@@ -341,10 +329,10 @@ static sked_status make_kinds(resolver *x, sked_error *err)
 {
     sked_machine *m = x->m;
     sked_status st = SKED_OK;
-    int32_t *common = NULL; /* [types + 1] kind of the unnamed devices of a type, -1: none yet */
+    int32_t *common; /* [types + 1] kind of the unnamed devices of a type, -1: none yet */
     const int32_t types = m->type_names.count;
-    SKED_NEW(common, (int64_t)types + 1);
-    SKED_NEW(m->link_kind, m->n_devices);
+    SKED_OWN(&x->arena, common, (int64_t)types + 1);
+    SKED_OWN(&m->arena, m->link_kind, m->n_devices);
     for (int32_t t = 0; t <= types; t++)
         common[t] = -1;
     for (int32_t d = 0; d < m->n_devices; d++)
@@ -362,7 +350,6 @@ static sked_status make_kinds(resolver *x, sked_error *err)
                          "links of %d devices or types, more than %d; links between types serve many devices",
                          (int)m->n_link_kinds, (int)MOST_GROUPS);
 cleanup:
-    free(common);
     return st;
 }
 
@@ -371,28 +358,22 @@ static sked_status list_kinds(resolver *x, sked_error *err)
 {
     const sked_machine *m = x->m;
     sked_status st = SKED_OK;
-    SKED_NEW(x->kind_type, m->n_link_kinds);
-    SKED_NEW(x->of_kind, m->n_link_kinds);
-    SKED_NEW0(x->type_ptr, (int64_t)m->type_names.count + 1);
-    SKED_NEW0(x->m->link_kind_size, m->n_link_kinds);
+    SKED_OWN(&x->arena, x->kind_type, m->n_link_kinds);
+    SKED_OWN(&x->arena, x->of_kind, m->n_link_kinds);
+    SKED_OWN0(&x->arena, x->type_ptr, (int64_t)m->type_names.count + 2);
+    SKED_OWN0(&x->m->arena, x->m->link_kind_size, m->n_link_kinds);
     for (int32_t d = 0; d < m->n_devices; d++) {
         x->kind_type[m->link_kind[d]] = m->type[d];
         m->link_kind_size[m->link_kind[d]]++;
     }
     for (int32_t g = 0; g < m->n_link_kinds; g++)
         if (x->kind_type[g] >= 0)
-            x->type_ptr[x->kind_type[g] + 1]++;
+            x->type_ptr[x->kind_type[g] + 2]++;
     for (int32_t t = 0; t < m->type_names.count; t++)
-        x->type_ptr[t + 1] += x->type_ptr[t];
-    for (int32_t g = m->n_link_kinds - 1; g >= 0; g--)
-        if (x->kind_type[g] >= 0)
-            x->of_kind[--x->type_ptr[x->kind_type[g] + 1]] = g;
-    for (int32_t t = 0; t < m->type_names.count; t++) /* each now points at its first: shift back */
-        x->type_ptr[t] = x->type_ptr[t + 1];
-    int32_t typed = 0;
+        x->type_ptr[t + 2] += x->type_ptr[t + 1];
     for (int32_t g = 0; g < m->n_link_kinds; g++)
-        typed += x->kind_type[g] >= 0;
-    x->type_ptr[m->type_names.count] = typed;
+        if (x->kind_type[g] >= 0)
+            x->of_kind[x->type_ptr[x->kind_type[g] + 1]++] = g;
 cleanup:
     return st;
 }
@@ -433,8 +414,8 @@ static sked_status fill_table(resolver *x, sked_error *err)
     sked_machine *m = x->m;
     sked_status st = SKED_OK;
     const int64_t cells = (int64_t)m->n_link_kinds * m->n_link_kinds;
-    SKED_NEW(m->link_latency, cells);
-    SKED_NEW(m->link_bandwidth, cells);
+    SKED_OWN(&m->arena, m->link_latency, cells);
+    SKED_OWN(&m->arena, m->link_bandwidth, cells);
     for (int64_t k = 0; k < cells; k++) {
         m->link_latency[k] = m->latency;
         m->link_bandwidth[k] = m->bandwidth;
@@ -455,11 +436,11 @@ sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **
     sked_status st = SKED_OK;
     if (m->n_devices == 0)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "a machine needs at least one device");
-    SKED_NEW(x.device, m->ends.count);
-    SKED_NEW(x.type, m->ends.count);
+    SKED_OWN(&x.arena, x.device, m->ends.count);
+    SKED_OWN(&x.arena, x.type, m->ends.count);
     SKED_TRY(check_profile(m, err));
     SKED_TRY(resolve_ends(&x, err));
-    SKED_TRY(check_repetitions(m, err));
+    SKED_TRY(check_repetitions(&x, err));
     SKED_TRY(make_kinds(&x, err));
     SKED_TRY(list_kinds(&x, err));
     SKED_TRY(fill_table(&x, err));
@@ -467,11 +448,7 @@ sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **
     b->m = NULL;
     sked_i_fail(&b->failed, SKED_ERR_ARGUMENT, "the machine was handed over");
 cleanup:
-    free(x.device);
-    free(x.type);
-    free(x.type_ptr);
-    free(x.of_kind);
-    free(x.kind_type);
+    sked_i_arena_free(&x.arena);
     if (st != SKED_OK)
         sked_i_fail(&b->failed, st, "the machine was refused");
     return st;

@@ -7,6 +7,8 @@
 #include "base/sized.h"
 #include "graph/graph.h"
 
+#include <assert.h>
+
 /* A link as it was given: ends index `ends`. */
 typedef struct sked_i_link {
     int32_t from, to;
@@ -24,6 +26,7 @@ typedef struct sked_i_machine_durations {
 } sked_i_machine_durations;
 
 struct sked_machine {
+    sked_i_arena arena; /* has all arrays */
     char *name;
     int32_t n_devices;
     sked_i_names device_names, type_names;
@@ -43,6 +46,7 @@ struct sked_machine {
 /* Latency and bandwidth between two different devices; latency NAN: they cannot exchange data. */
 static inline int64_t sked_i_machine_pair(const sked_machine *m, int32_t from, int32_t to)
 {
+    assert(from >= 0 && from < m->n_devices && to >= 0 && to < m->n_devices);
     return (int64_t)m->link_kind[from] * m->n_link_kinds + m->link_kind[to];
 }
 /*

@@ -1,7 +1,8 @@
 /* The profile of a machine: measured times that take the place of a graph's durations. */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "problem/machine.h"
 
+#include <assert.h>
 #include <string.h>
 
 int64_t sked_machine_duration_count(const sked_machine *m)
@@ -13,6 +14,7 @@ int64_t sked_machine_duration_count(const sked_machine *m)
 static int32_t owner(const sked_i_machine_durations *x, int64_t i)
 {
     int32_t lo = 0, hi = x->ops.count;
+    assert(i >= 0 && i < x->n);
     while (hi - lo > 1) {
         const int32_t mid = lo + (hi - lo) / 2;
         *(x->first[mid] <= i ? &lo : &hi) = mid;
@@ -66,6 +68,7 @@ double sked_i_machine_profile_time(const sked_machine *m, const sked_graph *g, i
 
 /* What joins the names of a graph with those of the profile. */
 typedef struct joined {
+    sked_i_arena arena;
     const sked_i_machine_durations *profile;
     int32_t *of_op;       /* [ops of the graph] op in the profile, -1: none */
     int32_t *name, *type; /* [duration names of the graph] the same and the device's type in it, -1: none */
@@ -76,10 +79,10 @@ static sked_status join_names(const sked_graph *g, const sked_machine *m, joined
 {
     sked_status st = SKED_OK;
     x->profile = &m->durations;
-    SKED_NEW(x->of_op, g->n_ops);
-    SKED_NEW(x->name, g->on_names.count);
-    SKED_NEW(x->type, g->on_names.count);
-    SKED_NEW0(x->last, m->durations.on.count);
+    SKED_OWN(&x->arena, x->of_op, g->n_ops);
+    SKED_OWN(&x->arena, x->name, g->on_names.count);
+    SKED_OWN(&x->arena, x->type, g->on_names.count);
+    SKED_OWN0(&x->arena, x->last, m->durations.on.count);
     for (int32_t i = 0; i < g->n_ops; i++)
         x->of_op[i] = -1;
     for (int32_t k = 0; k < m->durations.ops.count; k++) {
@@ -103,48 +106,31 @@ static bool stays(const joined *x, const sked_graph *g, int32_t op, int64_t k)
     return !(name >= 0 && x->last[name] == op + 1) && !(type >= 0 && x->last[type] == op + 1);
 }
 
-/* An op with a time for all devices: of the graph's own ones only that it cannot run somewhere stays. */
-static sked_status copy_replaced(const joined *x, const sked_graph *g, int32_t op, sked_builder *b,
-                                 sked_error *err)
-{
-    sked_status st = sked_i_graph_copy_op(g, op, x->profile->time[x->profile->first[x->of_op[op]]], b, err);
-    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1] && st == SKED_OK; k++)
-        if (isinf(g->on_duration[k]))
-            st = sked_builder_add_duration(b, op, sked_i_names_at(&g->on_names, g->on_name[k]),
-                                           g->on_duration[k], err);
-    return st;
-}
-
-/* An op with times by device: they go before those of the graph. */
-static sked_status copy_placed(joined *x, const sked_graph *g, int32_t op, sked_builder *b, sked_error *err)
-{
-    const sked_i_machine_durations *p = x->profile;
-    const int32_t id = x->of_op[op];
-    const int64_t end = id + 1 < p->ops.count ? p->first[id + 1] : p->n;
-    sked_status st = sked_i_graph_copy_op(g, op, g->duration[op], b, err);
-    for (int64_t k = p->first[id]; k < end && st == SKED_OK; k++) {
-        x->last[p->entry_on[k]] = op + 1;
-        st = sked_builder_add_duration(b, op, sked_i_names_at(&p->on, p->entry_on[k]), p->time[k], err);
-    }
-    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1] && st == SKED_OK; k++)
-        if (stays(x, g, op, k))
-            st = sked_builder_add_duration(b, op, sked_i_names_at(&g->on_names, g->on_name[k]),
-                                           g->on_duration[k], err);
-    return st;
-}
-
+/*
+ * What the profile says of an op comes first: a time for all devices, in place of the duration, or times by
+ * device. Of the graph's own times those stay that it says nothing of; beside a time for all devices, only
+ * that the op cannot run somewhere.
+ */
 static sked_status copy_op(joined *x, const sked_graph *g, int32_t op, sked_builder *b, sked_error *err)
 {
+    const sked_i_machine_durations *p = x->profile;
     const int32_t id = x->of_op[op];
     sked_status st = SKED_OK;
     if (id < 0) {
         SKED_TRY(sked_i_graph_copy_op(g, op, g->duration[op], b, err));
         return sked_i_graph_copy_placement(g, op, b, err);
     }
-    if (x->profile->entry_on[x->profile->first[id]] < 0)
-        SKED_TRY(copy_replaced(x, g, op, b, err));
-    else
-        SKED_TRY(copy_placed(x, g, op, b, err));
+    const int64_t first = p->first[id], end = id + 1 < p->ops.count ? p->first[id + 1] : p->n;
+    const bool all = p->entry_on[first] < 0;
+    SKED_TRY(sked_i_graph_copy_op(g, op, all ? p->time[first] : g->duration[op], b, err));
+    for (int64_t k = first; !all && k < end; k++) {
+        x->last[p->entry_on[k]] = op + 1;
+        SKED_TRY(sked_builder_add_duration(b, op, sked_i_names_at(&p->on, p->entry_on[k]), p->time[k], err));
+    }
+    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1]; k++)
+        if (all ? isinf(g->on_duration[k]) : stays(x, g, op, k))
+            SKED_TRY(sked_builder_add_duration(b, op, sked_i_names_at(&g->on_names, g->on_name[k]),
+                                               g->on_duration[k], err));
 cleanup:
     return st;
 }
@@ -163,9 +149,6 @@ sked_status sked_graph_profiled(const sked_graph *g, const sked_machine *m, sked
     SKED_TRY(sked_builder_finish(b, out, err));
 cleanup:
     sked_builder_destroy(b);
-    free(x.of_op);
-    free(x.name);
-    free(x.type);
-    free(x.last);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -6,9 +6,10 @@
 #include "problem/memory_limit.h"
 #include "problem/lower.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/text.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ static const double budget = 4e7;
 enum { shown = 6 };
 
 typedef struct need {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_graph *g;
     const sked_i_costs *c;
@@ -74,6 +76,7 @@ static void mark_after(need *x, int32_t value, int32_t last)
 {
     const sked_graph *g = x->g;
     const int32_t first = x->place[value];
+    assert(first <= last);
     memset(x->between + first, 0, (size_t)(last - first + 1));
     x->between[first] = 1;
     for (int32_t at = first; at <= last; at++)
@@ -123,14 +126,6 @@ static void count_all(need *x, int32_t target)
             count_between(x, i);
 }
 
-static void need_free(need *x)
-{
-    free(x->place);
-    free(x->between);
-    free(x->held);
-    free(x->part);
-}
-
 static sked_status need_make(const sked_problem *p, const sked_i_costs *c, need *x, sked_error *err)
 {
     const sked_graph *g = p->graph;
@@ -138,10 +133,10 @@ static sked_status need_make(const sked_problem *p, const sked_i_costs *c, need 
     *x = (need){.p = p, .g = g, .c = c, .follows = (double)g->n_ops * (double)g->n_edges <= budget};
     for (int64_t e = 0; e < g->n_edges; e++)
         x->follows = x->follows && (g->edge_distance[e] > 0 || g->edge_lag[e] >= 0);
-    SKED_NEW(x->place, g->n_ops);
-    SKED_NEW(x->between, g->n_ops);
-    SKED_NEW(x->held, g->n_ops);
-    SKED_NEW(x->part, g->n_ops);
+    SKED_OWN(&x->arena, x->place, g->n_ops);
+    SKED_OWN(&x->arena, x->between, g->n_ops);
+    SKED_OWN(&x->arena, x->held, g->n_ops);
+    SKED_OWN(&x->arena, x->part, g->n_ops);
     for (int32_t k = 0; k < g->n_ops; k++)
         x->place[g->topo[k]] = k;
     count_all(x, -1);
@@ -278,7 +273,7 @@ sked_status sked_i_check_memory(const sked_problem *p, const sked_i_costs *c, sk
         st = check_whole(&x, limit, err);
     if (st == SKED_OK && sked_i_has_device_memory(p))
         st = check_devices(&x, err);
-    need_free(&x);
+    sked_i_arena_free(&x.arena);
     return st;
 }
 
@@ -287,6 +282,7 @@ sked_status sked_i_least_peak(const sked_problem *p, double *bound, sked_error *
     const sked_i_costs c = sked_i_costs_of_equal(p);
     need x = {0};
     sked_status st = SKED_OK;
+    assert(p->machine == NULL);
     *bound = 0;
     if (p->graph->n_ops == 0)
         return SKED_OK;
@@ -294,6 +290,6 @@ sked_status sked_i_least_peak(const sked_problem *p, double *bound, sked_error *
     const int32_t op = busiest(&x);
     *bound = fmax(kept_sum(&x), op >= 0 ? x.held[op] : 0) * (p->graph->integral ? 1 : 1 - 1e-9);
 cleanup:
-    need_free(&x);
+    sked_i_arena_free(&x.arena);
     return st;
 }

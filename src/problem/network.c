@@ -5,15 +5,14 @@
  */
 #include "problem/network.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* ------------------------------------------------------------------ tree */
 
 int64_t sked_i_network_add(sked_i_network *f, int32_t tail, int32_t head, double length)
 {
+    assert(f->n_arcs < f->ties);
     f->arcs[f->n_arcs] = (sked_i_network_arc){tail, head, length, 0};
     return f->n_arcs++;
 }
@@ -21,6 +20,7 @@ int64_t sked_i_network_add(sked_i_network *f, int32_t tail, int32_t head, double
 void sked_i_network_hang(sked_i_network *f, int32_t node, int32_t parent, int64_t up, double flow)
 {
     const int32_t sibling = f->child[parent];
+    assert(node != parent && node != f->root);
     f->parent[node] = parent;
     f->up[node] = up;
     f->flow[node] = flow;
@@ -66,6 +66,7 @@ static void settle_subtree(sked_i_network *f, int32_t top)
 
 void sked_i_network_tie(sked_i_network *f, int32_t node)
 {
+    assert(f->ties > f->n_arcs && node != f->root);
     f->arcs[--f->ties] = (sked_i_network_arc){node, f->root, 0, 0};
     sked_i_network_hang(f, node, f->root, f->ties, 0);
 }
@@ -122,6 +123,7 @@ static blocking find_leaving(sked_i_network *f, const sked_i_network_arc *in)
     blocking b = {.amount = INFINITY, .node = -1};
     int32_t t = in->tail, h = in->head;
     while (t != h) {
+        assert(t >= 0 && h >= 0); /* the ways meet in the root at the latest */
         f->effort.work--;
         if (f->depth[t] >= f->depth[h]) {
             if (points_up(f, t) && (f->flow[t] < b.amount)) {
@@ -214,15 +216,15 @@ double sked_i_network_earned(sked_i_network *f)
 sked_status sked_i_network_open(sked_i_network *f, int64_t nodes, int64_t arcs, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW(f->arcs, arcs);
-    SKED_NEW(f->x, nodes);
-    SKED_NEW(f->flow, nodes);
-    SKED_NEW(f->parent, nodes);
-    SKED_NEW(f->depth, nodes);
-    SKED_NEW(f->child, nodes);
-    SKED_NEW(f->before, nodes);
-    SKED_NEW(f->after, nodes);
-    SKED_NEW(f->up, nodes);
+    SKED_OWN(&f->arena, f->arcs, arcs);
+    SKED_OWN(&f->arena, f->x, nodes);
+    SKED_OWN(&f->arena, f->flow, nodes);
+    SKED_OWN(&f->arena, f->parent, nodes);
+    SKED_OWN(&f->arena, f->depth, nodes);
+    SKED_OWN(&f->arena, f->child, nodes);
+    SKED_OWN(&f->arena, f->before, nodes);
+    SKED_OWN(&f->arena, f->after, nodes);
+    SKED_OWN(&f->arena, f->up, nodes);
     f->ties = arcs;
     for (int64_t k = 0; k < nodes; k++)
         f->child[k] = -1;
@@ -232,13 +234,5 @@ cleanup:
 
 void sked_i_network_close(sked_i_network *f)
 {
-    free(f->arcs);
-    free(f->x);
-    free(f->flow);
-    free(f->parent);
-    free(f->depth);
-    free(f->child);
-    free(f->before);
-    free(f->after);
-    free(f->up);
+    sked_i_arena_free(&f->arena);
 }

@@ -6,6 +6,7 @@
  */
 #ifndef SKED_PROBLEM_NETWORK_H
 #define SKED_PROBLEM_NETWORK_H
+#include "base/arena.h"
 #include "problem/live_cut.h"
 
 typedef struct sked_i_network_arc {
@@ -16,6 +17,7 @@ typedef struct sked_i_network_arc {
 
 /* One node is the root, whose time is 0. Zeroed but for slack and effort before it is opened. */
 typedef struct sked_i_network {
+    sked_i_arena arena;
     int32_t root, n_nodes;
     sked_i_network_arc *arcs;
     int64_t n_arcs; /* that may enter */

@@ -13,6 +13,34 @@ bool sked_i_has_device_memory(const sked_problem *p)
     return false;
 }
 
+void sked_i_earliest_starts(const sked_problem *p, double *early)
+{
+    const sked_graph *g = p->graph;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        early[i] = p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0;
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = g->topo[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0)
+                early[g->edge_to[e]] = fmax(early[g->edge_to[e]], early[i] + g->edge_lag[e]);
+    }
+}
+
+void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest)
+{
+    const sked_graph *g = p->graph;
+    for (int32_t k = g->n_ops - 1; k >= 0; k--) {
+        const int32_t i = g->topo[k];
+        double t = horizon - g->duration[i];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0 && latest[g->edge_to[e]] - g->edge_lag[e] < t)
+                t = latest[g->edge_to[e]] - g->edge_lag[e];
+        if (p->fix_start && p->fix_start[i] < t)
+            t = p->fix_start[i];
+        latest[i] = t;
+    }
+}
+
 static sked_status check_ranges(const sked_problem *p, sked_error *err)
 {
     if (p->devices < 0)
@@ -100,20 +128,14 @@ static sked_status check_demands(const sked_problem *p, sked_error *err)
 
 /* ------------------------------------------------------------------ machines */
 
-static sked_status runs_nowhere(const sked_problem *p, int32_t op, sked_error *err)
-{
-    char name[80];
-    return sked_i_fail(err, SKED_ERR_INFEASIBLE, "op '%s' cannot run on any of the %d devices",
-                       sked_i_op_label(p->graph, op, name, sizeof name), (int)p->devices);
-}
-
 static sked_status check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
 {
     char name[80], device[80];
     for (int32_t i = 0; i < p->graph->n_ops; i++) {
         const int32_t d = p->fix_device ? p->fix_device[i] : -1;
         if (isinf(sked_i_shortest_time(c, i)))
-            return runs_nowhere(p, i, err);
+            return sked_i_fail(err, SKED_ERR_INFEASIBLE, "op '%s' cannot run on any of the %d devices",
+                               sked_i_op_label(p->graph, i, name, sizeof name), (int)p->devices);
         if (d >= 0 && isinf(sked_i_time(c, i, d)))
             return sked_i_fail(err, SKED_ERR_INFEASIBLE,
                                "op '%s' is fixed on device '%s', which cannot run it",
@@ -168,20 +190,12 @@ static sked_status check_links(const sked_problem *p, const sked_i_costs *c, ske
     return SKED_OK;
 }
 
-static sked_status check_machine(const sked_problem *p, const sked_i_costs *c, sked_error *err)
-{
-    sked_status st = p->machine != NULL ? check_able(p, c, err) : SKED_OK;
-    if (st == SKED_OK && p->machine != NULL)
-        st = check_links(p, c, err);
-    return st == SKED_OK ? sked_i_check_memory(p, c, err) : st;
-}
-
 /* ------------------------------------------------------------------ paths and limits */
 
 /* "a -> b -> ... -> z": the longest path, at most ten names. */
 static void name_path(const sked_graph *g, const double *head, sked_i_buffer *text)
 {
-    int32_t op = 0, shown = 0;
+    int32_t op = 0;
     int32_t path[8];
     char name[80];
     for (int32_t i = 0; i < g->n_ops; i++)
@@ -199,27 +213,11 @@ static void name_path(const sked_graph *g, const double *head, sked_i_buffer *te
             }
         }
     }
-    for (int32_t k = length - 1; k >= 0 && shown < 8 && k > length - 9; k--, shown++)
-        sked_i_buffer_format(text, "%s%s", shown ? " -> " : "",
+    for (int32_t k = length - 1; k >= 0 && k >= length - 8; k--)
+        sked_i_buffer_format(text, "%s%s", k < length - 1 ? " -> " : "",
                              sked_i_op_label(g, path[k % 8], name, sizeof name));
     if (length > 8)
         sked_i_buffer_format(text, " -> ... (%d more)", (int)(length - 8));
-}
-
-/* Earliest starts by the edges of distance 0, never before a fixed start. O(ops + edges). */
-static void heads_with_fixed(const sked_problem *p, double *head)
-{
-    const sked_graph *g = p->graph;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        head[i] = p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0;
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = g->topo[k];
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-            const double t = head[i] + g->edge_lag[e];
-            if (g->edge_distance[e] == 0 && t > head[g->edge_to[e]])
-                head[g->edge_to[e]] = t;
-        }
-    }
 }
 
 static sked_status path_too_long(const sked_problem *p, const double *head, double path, sked_error *err)
@@ -247,7 +245,7 @@ static sked_status check_paths(const sked_problem *p, sked_error *err)
     double *head = sked_i_alloc(g->n_ops, sizeof *head);
     if (head == NULL)
         return sked_i_no_memory(err);
-    heads_with_fixed(p, head);
+    sked_i_earliest_starts(p, head);
     const double path = sked_i_critical_path(g, head);
     for (int32_t i = 0; p->fix_start && i < g->n_ops && st == SKED_OK; i++)
         if (head[i] > p->fix_start[i] + 1e-9 * fmax(1, head[i]))
@@ -363,7 +361,11 @@ sked_status sked_problem_check(const sked_problem *p, sked_error *err)
     SKED_TRY(check_fixed(p, err));
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(check_sums(p, &c, err));
-    SKED_TRY(check_machine(p, &c, err));
+    if (p->machine != NULL) {
+        SKED_TRY(check_able(p, &c, err));
+        SKED_TRY(check_links(p, &c, err));
+    }
+    SKED_TRY(sked_i_check_memory(p, &c, err));
     SKED_TRY(sked_i_relax(p, &c, &relaxed, err)); /* what it refutes is refuted */
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         SKED_TRY(checks[i](&relaxed.problem, err));

@@ -3,18 +3,27 @@
 #define SKED_PROBLEM_PROBLEM_H
 #include "problem/machine.h"
 
+#include <assert.h>
+
 /* Devices a machine or a schedule may have: work on them takes memory for each, used or not. */
 enum { SKED_I_MOST_DEVICES = 1000000 };
 
 /* Capacity of a resource on p's machine. */
 static inline double sked_i_capacity(const sked_problem *p, int32_t resource)
 {
+    assert(resource >= 0 && resource < p->graph->n_resources);
     return p->capacity ? p->capacity[resource] : p->graph->capacity[resource];
 }
-/* Number of devices, of whichever form of machine. */
-static inline int32_t sked_i_devices(const sked_problem *p)
+/* Users of a resource, the k-th of them and what it holds; r < 0: all ops, with one each (of the devices). */
+static inline int64_t sked_i_user_count(const sked_graph *g, int32_t r)
 {
-    return p->machine != NULL ? p->machine->n_devices : p->devices;
+    return r < 0 ? g->n_ops : g->user_ptr[r + 1] - g->user_ptr[r];
+}
+static inline int32_t sked_i_user(const sked_graph *g, int32_t r, int64_t k, double *amount)
+{
+    assert(k >= 0 && k < sked_i_user_count(g, r));
+    *amount = r < 0 ? 1 : g->user_amount[g->user_ptr[r] + k];
+    return r < 0 ? (int32_t)k : g->user_op[g->user_ptr[r] + k];
 }
 /* Time an edge adds between different devices of the short form; sked_i_transfer_time serves every machine.
  */
@@ -42,13 +51,29 @@ static inline bool sked_i_holds_to_finish(const sked_problem *p)
     return p->lifetime == SKED_LIFETIME_FINISH ||
            (p->lifetime == SKED_LIFETIME_AUTO && sked_i_has_memory_limit(p));
 }
+/* Greatest common divisor of two numbers, 0 or more. */
+static inline double sked_i_gcd(double a, double b)
+{
+    assert(a >= 0 && b >= 0);
+    while (b > 0) {
+        const double rest = fmod(a, b);
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 /* Every time of the problem is an integer: starts may be kept on integers, comparisons are exact. */
 bool sked_i_problem_integral(const sked_problem *p);
 
+/* Earliest starts by the edges of distance 0 and the fixed starts. O(ops + edges). */
+void sked_i_earliest_starts(const sked_problem *p, double *early);
+/* Latest starts that keep this horizon (INFINITY: none) and the fixed starts. O(ops + edges). */
+void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest);
+
 /*
  * Strongly connected components over all edges, carried ones too (recurrence.c): component[i] in
- * 0..count-1, numbered so that edges between components go from higher to lower numbers. size (may be
- * NULL): [ops], ops per component. Returns the count, or -1 without memory. O(ops + edges).
+ * 0..count-1, numbered so that edges between components go from higher to lower numbers. size: [ops], ops per
+ * component. Returns the count, or -1 without memory. O(ops + edges).
  */
 int32_t sked_i_components(const sked_graph *g, int32_t *component, int32_t *size);
 

@@ -6,8 +6,10 @@
  * potentials that is one pass where nothing is left to find. ResMII: what one iteration holds of each pool
  * against what the pool has in one interval.
  */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "problem/problem.h"
+
+#include <assert.h>
 
 /* ------------------------------------------------------------------ strongly connected components */
 
@@ -23,13 +25,12 @@ static void close_component(walker *w, int32_t root)
 {
     int32_t members = 0, op;
     do {
+        assert(w->n_stack > 0);
         op = w->stack[--w->n_stack];
         w->component[op] = w->count;
         members++;
     } while (op != root);
-    if (w->size != NULL)
-        w->size[w->count] = members;
-    w->count++;
+    w->size[w->count++] = members;
 }
 
 static void enter(walker *w, int32_t op)
@@ -88,8 +89,9 @@ int32_t sked_i_components(const sked_graph *g, int32_t *component, int32_t *size
 /* ------------------------------------------------------------------ RecMII */
 
 typedef struct recurrence {
+    sked_i_arena arena;
     const sked_graph *g;
-    const int32_t *component;
+    int32_t *component;
     int32_t *op; /* ops on some cycle, topological by the edges of distance 0 */
     int32_t n;
     double *at;      /* longest path so far */
@@ -144,27 +146,27 @@ static int32_t parent_cycle(recurrence *r)
     return -1;
 }
 
-/* Notes the cycle of parent edges through `op`, in forward order. */
-static void note_cycle(const recurrence *r, int32_t op, sked_i_min_ii *out)
+/* Notes the cycle through `op` in forward order. edge: of each op on it to the next one, or from the one
+ * before. */
+static void note_cycle(const sked_graph *g, const int64_t *edge, bool forward, int32_t op, sked_i_min_ii *out)
 {
-    const sked_graph *g = r->g;
-    double lag = 0, distance = 0;
-    int32_t length = 0, i = op;
+    const int32_t *next = forward ? g->edge_to : g->edge_from;
+    int32_t i = op;
+    out->cycle_lag = out->cycle_distance = 0;
+    out->cycle_length = 0;
     do {
-        lag += g->edge_lag[r->parent[i]];
-        distance += g->edge_distance[r->parent[i]];
-        length++;
-        i = g->edge_from[r->parent[i]];
+        out->cycle_lag += g->edge_lag[edge[i]];
+        out->cycle_distance += g->edge_distance[edge[i]];
+        out->cycle_length++;
+        i = next[edge[i]];
     } while (i != op);
+    assert(out->cycle_distance > 0);
     /* Backwards from op the cycle reads op, last, ..., first: op stands first in forward order. */
-    for (int32_t k = 0; k < length; k++, i = g->edge_from[r->parent[i]]) {
-        const int32_t place = (length - k) % length;
+    for (int32_t k = 0; k < out->cycle_length; k++, i = next[edge[i]]) {
+        const int32_t place = forward ? k : (out->cycle_length - k) % out->cycle_length;
         if (place < SKED_I_CYCLE_SHOWN)
             out->cycle[place] = i;
     }
-    out->cycle_length = length;
-    out->cycle_lag = lag;
-    out->cycle_distance = distance;
 }
 
 /* Finds a cycle too long for ii and notes it; false: there is none. Potentials go on from where they are. */
@@ -179,7 +181,7 @@ static bool find_long_cycle(recurrence *r, double ii, sked_i_min_ii *out)
         next_check = pass + 1 + pass / 4; /* checks cost a pass: keep them a share of the work */
         const int32_t op = parent_cycle(r);
         if (op >= 0) {
-            note_cycle(r, op, out);
+            note_cycle(r->g, r->parent, false, op, out);
             return true;
         }
         if (pass > r->g->n_carried + 1)
@@ -214,6 +216,7 @@ static void begin_policy(const policy *x)
             if (x->r->component[g->edge_to[e]] == x->r->component[i] &&
                 (x->edge[i] < 0 || g->edge_lag[e] > g->edge_lag[x->edge[i]]))
                 x->edge[i] = e;
+        assert(x->edge[i] >= 0); /* it is on a cycle */
     }
 }
 
@@ -245,6 +248,7 @@ static void find_best_cycle(policy *x)
         x->distance = distance;
         x->root = root;
     }
+    assert(any && x->distance > 0);
 }
 
 /* Values of the ops whose policy leads to the root, from there backwards. */
@@ -327,21 +331,6 @@ static bool improve(policy *x, double ratio, double least)
     return better;
 }
 
-static void note_policy(const policy *x, sked_i_min_ii *out)
-{
-    const sked_graph *g = x->r->g;
-    int32_t length = 0, i = x->root;
-    do {
-        if (length < SKED_I_CYCLE_SHOWN)
-            out->cycle[length] = i;
-        length++;
-        i = g->edge_to[x->edge[i]];
-    } while (i != x->root);
-    out->cycle_length = length;
-    out->cycle_lag = x->lag;
-    out->cycle_distance = x->distance;
-}
-
 /* Leaves potentials in r->at, and the cycle in *out if it is longer than the one there. */
 static void iterate_policy(policy *x, double least, sked_i_min_ii *out)
 {
@@ -351,7 +340,7 @@ static void iterate_policy(policy *x, double least, sked_i_min_ii *out)
         find_best_cycle(x);
         const double ratio = x->lag / x->distance;
         if (x->lag > 0 && (out->cycle_length == 0 || ratio > out->cycle_lag / out->cycle_distance))
-            note_policy(x, out);
+            note_cycle(x->r->g, x->edge, true, x->root, out);
         evaluate(x, ratio);
         if (!improve(x, ratio, least))
             break;
@@ -378,29 +367,21 @@ static sked_status iterate_policies(recurrence *r, int32_t components, double le
 {
     const int32_t n = r->g->n_ops;
     sked_status st = SKED_OK;
-    int32_t *first = NULL, *grouped = NULL, *queue = NULL;
-    int64_t *edge = NULL;
-    double *value = NULL;
-    SKED_NEW(first, (int64_t)components + 2);
-    SKED_NEW(grouped, n);
-    SKED_NEW(queue, n);
-    SKED_NEW(edge, n);
-    SKED_NEW(value, n);
+    int32_t *first, *grouped;
+    policy x = {.r = r};
+    SKED_OWN(&r->arena, first, (int64_t)components + 2);
+    SKED_OWN(&r->arena, grouped, n);
+    SKED_OWN(&r->arena, x.queue, n);
+    SKED_OWN(&r->arena, x.edge, n);
+    SKED_OWN(&r->arena, x.value, n);
     group_by_component(r, first, components, grouped);
     for (int32_t c = 0; c < components; c++) {
-        policy x = {.r = r, .op = grouped + first[c], .n = first[c + 1] - first[c]};
-        x.edge = edge;
-        x.value = value;
-        x.queue = queue;
+        x.op = grouped + first[c];
+        x.n = first[c + 1] - first[c];
         if (x.n > 0)
             iterate_policy(&x, least, out);
     }
 cleanup:
-    free(first);
-    free(grouped);
-    free(queue);
-    free(edge);
-    free(value);
     return st;
 }
 
@@ -436,16 +417,16 @@ static sked_status solve_recurrences(const sked_problem *p, bool whole, sked_i_m
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
     recurrence r = {.g = g};
-    int32_t *component = NULL, *size = NULL;
+    int32_t *size;
     if (g->n_carried == 0)
         return SKED_OK;
-    SKED_NEW(component, g->n_ops);
-    SKED_NEW(size, g->n_ops);
-    SKED_NEW(r.op, g->n_ops);
-    SKED_NEW(r.at, g->n_ops);
-    SKED_NEW(r.parent, g->n_ops);
-    SKED_NEW(r.mark, g->n_ops);
-    const int32_t components = sked_i_components(g, component, size);
+    SKED_OWN(&r.arena, r.component, g->n_ops);
+    SKED_OWN(&r.arena, size, g->n_ops);
+    SKED_OWN(&r.arena, r.op, g->n_ops);
+    SKED_OWN(&r.arena, r.at, g->n_ops);
+    SKED_OWN(&r.arena, r.parent, g->n_ops);
+    SKED_OWN(&r.arena, r.mark, g->n_ops);
+    const int32_t components = sked_i_components(g, r.component, size);
     if (components < 0)
         SKED_TRY(sked_i_no_memory(err));
     double scale = 1;
@@ -453,22 +434,16 @@ static sked_status solve_recurrences(const sked_problem *p, bool whole, sked_i_m
         const int32_t from = g->edge_from[e];
         scale += fabs(g->edge_lag[e]);
         if (from == g->edge_to[e]) /* a loop on one op is a cycle of its own */
-            size[component[from]] += size[component[from]] == 1;
+            size[r.component[from]] += size[r.component[from]] == 1;
     }
-    r.component = component;
     r.tolerance = whole ? 0 : 1e-13 * scale;
     for (int32_t k = 0; k < g->n_ops; k++)
-        if (size[component[g->topo[k]]] > 1)
+        if (size[r.component[g->topo[k]]] > 1)
             r.op[r.n++] = g->topo[k];
     SKED_TRY(iterate_policies(&r, components, 1e-13 * scale, out, err));
     SKED_TRY(recurrence_ii(&r, whole, out, err));
 cleanup:
-    free(component);
-    free(size);
-    free(r.op);
-    free(r.at);
-    free(r.parent);
-    free(r.mark);
+    sked_i_arena_free(&r.arena);
     return st;
 }
 
@@ -503,6 +478,7 @@ static double longest_hold(const hold *h, int64_t n, double capacity, double sla
 static double area_hold(const hold *h, int64_t n, double capacity, double slack)
 {
     double large = 0, middle = 0;
+    assert(n > 0 && capacity > 0);
     for (int64_t k = 0; k < n; k++)
         middle += h[k].amount * h[k].time;
     double best = middle / capacity;
@@ -529,6 +505,7 @@ static double area_hold(const hold *h, int64_t n, double capacity, double slack)
 static double device_hold(const hold *h, int64_t n, int32_t devices)
 {
     double best = 0, area = 0;
+    assert(devices > 0);
     for (int64_t k = 0; k < n; k++)
         area += h[k].time;
     best = area / devices;
@@ -549,19 +526,15 @@ static double settle(double ii, bool whole)
     return whole ? ceil(ii - 1e-9 * fmax(1, ii)) : ii * (1 - 1e-11);
 }
 
-/* Sorts the demands by resource: those of r are hold[first[r] .. first[r+1]). first has room for two more. */
-static void collect_holds(const sked_graph *g, int64_t *first, hold *h)
+/* What the ops that take time hold of resource r, the largest amounts first; returns how many do. */
+static int64_t collect_holds(const sked_graph *g, int32_t r, hold *h)
 {
-    for (int64_t r = 0; r <= (int64_t)g->n_resources + 1; r++)
-        first[r] = 0;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        for (int64_t k = g->demand_ptr[i]; g->duration[i] > 0 && k < g->demand_ptr[i + 1]; k++)
-            first[g->demand_resource[k] + 2]++;
-    for (int64_t r = 2; r <= (int64_t)g->n_resources + 1; r++)
-        first[r] += first[r - 1];
-    for (int32_t i = 0; i < g->n_ops; i++)
-        for (int64_t k = g->demand_ptr[i]; g->duration[i] > 0 && k < g->demand_ptr[i + 1]; k++)
-            h[first[g->demand_resource[k] + 1]++] = (hold){g->demand_amount[k], g->duration[i]};
+    int64_t n = 0;
+    for (int64_t k = g->user_ptr[r]; k < g->user_ptr[r + 1]; k++)
+        if (g->duration[g->user_op[k]] > 0)
+            h[n++] = (hold){g->user_amount[k], g->duration[g->user_op[k]]};
+    qsort(h, (size_t)n, sizeof *h, by_amount_descending);
+    return n;
 }
 
 static void keep_larger(double ii, int32_t resource, sked_i_min_ii *out)
@@ -576,20 +549,14 @@ static sked_status solve_resources(const sked_problem *p, bool whole, sked_i_min
 {
     const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
-    hold *h = NULL;
-    int64_t *first = NULL;
-    const int64_t demands = g->demand_ptr[g->n_ops];
-    SKED_NEW(h, demands > g->n_ops ? demands : g->n_ops);
-    SKED_NEW(first, (int64_t)g->n_resources + 2);
-    collect_holds(g, first, h);
+    hold *h;
+    SKED_NEW(h, g->n_ops);
     for (int32_t r = 0; r < g->n_resources; r++) {
         const double capacity = sked_i_capacity(p, r), slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
-        const int64_t n = first[r + 1] - first[r];
-        hold *mine = h + first[r];
-        if (isinf(capacity) || capacity <= 0 || n == 0)
+        const int64_t n = isinf(capacity) || capacity <= 0 ? 0 : collect_holds(g, r, h);
+        if (n == 0)
             continue;
-        qsort(mine, (size_t)n, sizeof *mine, by_amount_descending);
-        const double ii = fmax(longest_hold(mine, n, capacity, slack), area_hold(mine, n, capacity, slack));
+        const double ii = fmax(longest_hold(h, n, capacity, slack), area_hold(h, n, capacity, slack));
         keep_larger(settle(ii, whole), r, out);
     }
     if (p->devices > 0) {
@@ -598,9 +565,8 @@ static sked_status solve_resources(const sked_problem *p, bool whole, sked_i_min
         qsort(h, (size_t)g->n_ops, sizeof *h, by_amount_descending);
         keep_larger(settle(device_hold(h, g->n_ops, p->devices), whole), -1, out);
     }
-cleanup:
     free(h);
-    free(first);
+cleanup:
     return st;
 }
 

@@ -1,9 +1,12 @@
 /* Devices from starts. */
+#include "base/arena.h"
 #include "base/heap.h"
-#include "base/memory.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
+
 typedef struct assigner {
+    sked_i_arena arena;
     const double *duration, *start; /* [ops] */
     const int32_t *topo;            /* [ops] */
     int32_t *rank;                  /* [ops] its inverse */
@@ -37,12 +40,13 @@ sked_status sked_i_schedule_assign(int32_t n, const double *duration, const int3
     const int32_t m = devices < n ? devices : n;
     sked_status st = SKED_OK;
     assigner x = {.duration = duration, .topo = topo, .start = start, .device = device, .n_idle = m};
-    sked_i_keyed *item = NULL, *spare = NULL;
-    SKED_NEW(x.rank, n);
-    SKED_NEW(item, n);
-    SKED_NEW(spare, n);
-    SKED_NEW(x.idle, m);
-    SKED_NEW(x.busy.at, m);
+    sked_i_keyed *item, *spare;
+    assert(devices > 0);
+    SKED_OWN(&x.arena, x.rank, n);
+    SKED_OWN(&x.arena, item, n);
+    SKED_OWN(&x.arena, spare, n);
+    SKED_OWN(&x.arena, x.idle, m);
+    SKED_OWN(&x.arena, x.busy.at, m);
     for (int32_t k = 0; k < n; k++) {
         x.rank[topo[k]] = k;
         item[k] = (sked_i_keyed){sked_i_sort_key(start[topo[k]]), topo[k]};
@@ -53,10 +57,6 @@ sked_status sked_i_schedule_assign(int32_t n, const double *duration, const int3
     for (int32_t k = 0; k < n; k++)
         place(&x, (int32_t)item[k].value);
 cleanup:
-    free(x.rank);
-    free(item);
-    free(spare);
-    free(x.idle);
-    free(x.busy.at);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Is there a renaming of devices that takes a's to b's? there, back: scratch [devices]. */
@@ -25,6 +26,7 @@ bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b, bool 
 {
     enum { few = 128 };
     int32_t small[2 * few];
+    assert(a->ops == b->ops && a->devices == b->devices && (a->device == NULL) == (b->device == NULL));
     if (a->ii != b->ii)
         return false;
     for (int32_t i = 0; i < a->ops; i++)
@@ -32,10 +34,10 @@ bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b, bool 
             return false;
     if (a->device == NULL)
         return true;
-    if (!interchangeable)
-        return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
-    int32_t *scratch = a->devices <= few ? small : sked_i_alloc(2 * (int64_t)a->devices, sizeof *scratch);
-    if (scratch == NULL) /* no memory: equal by name is equal all the same */
+    int32_t *scratch = !interchangeable    ? NULL
+                       : a->devices <= few ? small
+                                           : sked_i_alloc(2 * (int64_t)a->devices, sizeof *scratch);
+    if (scratch == NULL) /* also without memory: equal by name is equal all the same */
         return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
     const bool equal = equal_up_to_names(a, b, scratch, scratch + a->devices);
     if (scratch != small)
@@ -60,6 +62,7 @@ uint64_t sked_i_schedule_hash_devices(int32_t n, const double *start, const int3
         label[d] = -1;
     for (int32_t i = 0; i < n; i++) {
         uint64_t bits;
+        assert(device[i] >= 0 && device[i] < devices);
         memcpy(&bits, &start[i], sizeof bits);
         if (label[device[i]] < 0)
             label[device[i]] = labels++;

@@ -1,8 +1,11 @@
 #include "schedule/holdings.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
+
+#include <assert.h>
 
 typedef struct store {
+    sked_i_arena arena;
     const sked_problem *p;
     const sked_schedule *s;
     const sked_i_costs *c;
@@ -16,6 +19,7 @@ typedef struct store {
 
 static void hold(store *x, sked_i_holding h)
 {
+    assert(x->out->count < x->p->graph->n_ops + x->p->graph->n_edges);
     if (h.end > h.begin)
         x->out->at[x->out->count++] = h;
 }
@@ -70,18 +74,16 @@ sked_status sked_i_holdings_make(const sked_problem *p, const sked_i_costs *c, c
     sked_status st = SKED_OK;
     store x = {.p = p, .s = s, .c = c, .to_finish = sked_i_holds_to_finish(p), .out = out};
     *out = (sked_i_holdings){0};
-    SKED_NEW0(x.seen, devices);
-    SKED_NEW(x.copy, devices);
-    SKED_NEW(x.touched, devices);
+    SKED_OWN0(&x.arena, x.seen, devices);
+    SKED_OWN(&x.arena, x.copy, devices);
+    SKED_OWN(&x.arena, x.touched, devices);
     SKED_NEW(out->at, g->n_ops + g->n_edges);
     x.end = sked_i_costs_latest_finish(c, s);
     for (int32_t i = 0; i < g->n_ops; i++)
         if (g->memory[i] > 0)
             hold_value(&x, i);
 cleanup:
-    free(x.seen);
-    free(x.copy);
-    free(x.touched);
+    sked_i_arena_free(&x.arena);
     return st;
 }
 

@@ -8,10 +8,10 @@
  * bytes, plus one mean edge for the transfer itself, and less the more time there is between the two ops.
  */
 #include "base/arena.h"
-#include "base/memory.h"
 #include "base/sort.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { PASSES = 4 };
@@ -22,7 +22,7 @@ typedef struct localiser {
     const sked_schedule *s;
     int32_t m;
     double *weight;       /* [edges] what it costs to part the two ops */
-    double *wait;         /* [edges] time that a transfer takes on the machine thought of */
+    double *wait;         /* [edges] time that a transfer takes on the imagined machine */
     sked_i_keyed *moment; /* [2 ops] starts (op) and finishes (~op) in the order of time */
     sked_i_keyed *spare;  /* [2 ops] for sorting */
     int64_t moments;
@@ -34,7 +34,7 @@ typedef struct localiser {
     int32_t *urgent;  /* [ops] largest bottom level first */
     int32_t *order;   /* [ops] in the order of the moments */
     sked_graph timed; /* g, whose edges wait */
-    sked_simulator *machine; /* the one thought of */
+    sked_simulator *machine; /* the imagined one */
     int32_t *device, *last;  /* [ops] of this pass, of the pass before */
 } localiser;
 
@@ -87,6 +87,7 @@ static void order_moments(localiser *x)
             if (lasts != (kind != 1))
                 continue;
             const double time = kind == 0 ? finish_of(x, op) : x->s->start[op];
+            assert(x->moments < 2 * (int64_t)g->n_ops);
             x->moment[x->moments++] = (sked_i_keyed){sked_i_sort_key(time), kind == 0 ? ~(int64_t)op : op};
         }
     sked_i_sort_keyed(x->moment, x->spare, x->moments);
@@ -103,6 +104,7 @@ static void release(localiser *x, int32_t d)
 
 static void occupy(localiser *x, int32_t d)
 {
+    assert(x->free[d]);
     x->newer[x->older[d]] = x->newer[d];
     x->older[x->newer[d]] = x->older[d];
     x->free[d] = 0;
@@ -189,18 +191,6 @@ static sked_status open_machine(localiser *x, sked_error *err)
     return sked_simulator_create(&p, &x->machine, err);
 }
 
-void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name)
-{
-    int32_t names = 0;
-    for (int32_t i = 0; i < s->ops; i++)
-        name[s->device[i]] = -1;
-    for (int32_t i = 0; i < s->ops; i++) {
-        int32_t *const given = &name[s->device[i]];
-        *given = *given < 0 ? names++ : *given;
-        s->device[i] = *given;
-    }
-}
-
 /* The caller closes x, whatever the status. */
 static sked_status open_localiser(localiser *x, sked_error *err)
 {
@@ -227,12 +217,6 @@ cleanup:
     return st;
 }
 
-static void close_localiser(localiser *x)
-{
-    sked_simulator_destroy(x->machine);
-    sked_i_arena_free(&x->arena);
-}
-
 /* The devices of the pass with the shortest replay, into device; how long that is. */
 static double best_of_passes(localiser *x, int32_t *device)
 {
@@ -255,13 +239,13 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     sked_status st = SKED_OK;
     const sked_graph *g = p->graph;
     localiser x = {.g = g, .s = s, .m = s->devices < g->n_ops ? s->devices : g->n_ops};
-    int32_t *name = NULL;
+    int32_t *name;
     if (delayed != NULL)
         *delayed = 0;
     if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || sked_i_has_memory_limit(p) ||
         x.m < 2)
         return SKED_OK;
-    SKED_NEW(name, s->devices);
+    SKED_OWN(&x.arena, name, s->devices);
     sked_i_schedule_name_devices(s, name); /* there may be more devices than ops */
     SKED_TRY(open_localiser(&x, err));
     const double least = best_of_passes(&x, s->device);
@@ -269,7 +253,7 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     if (delayed != NULL)
         *delayed = least;
 cleanup:
-    free(name);
-    close_localiser(&x);
+    sked_simulator_destroy(x.machine);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -1,5 +1,5 @@
 /* What a schedule is worth, and how different several are. */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "problem/lower.h"
 #include "schedule/profile.h"
 
@@ -18,19 +18,6 @@ static void measure_edges(const sked_problem *p, const sked_i_costs *c, const sk
     }
 }
 
-/* Makespan, speedup, idle time and what edges cost. */
-static void measure_times(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
-                          sked_metrics *m)
-{
-    double busy = 0;
-    for (int32_t i = 0; i < p->graph->n_ops; i++)
-        busy += sked_i_time_in(c, s, i);
-    m->makespan = sked_i_costs_latest_finish(c, s);
-    m->speedup = m->makespan > 0 ? sked_i_sequential_time(c) / m->makespan : 1;
-    m->idle = s->devices > 0 && m->makespan > 0 ? 1 - busy / (s->devices * m->makespan) : 0;
-    measure_edges(p, c, s, m);
-}
-
 /* Of metrics that have what the objective asks for, in the order of SKED_OBJECTIVE_LIST. */
 static double value_of(const sked_problem *p, const sked_schedule *s, const sked_metrics *m)
 {
@@ -39,24 +26,41 @@ static double value_of(const sked_problem *p, const sked_schedule *s, const sked
     return values[p->objective];
 }
 
+/* What the objective asks for, or all of it. */
+static sked_status measure(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s, bool all,
+                           sked_metrics *m, sked_error *err)
+{
+    const sked_objective o = p->objective;
+    sked_status st = SKED_OK;
+    sked_i_profile memory = {0};
+    double busy = 0;
+    m->makespan = sked_i_costs_latest_finish(c, s);
+    if (all || o == SKED_OBJECTIVE_COST)
+        measure_edges(p, c, s, m);
+    if (all || o == SKED_OBJECTIVE_COST || o == SKED_OBJECTIVE_RESOURCE)
+        SKED_TRY(sked_i_profile_loads(p, c, s, &m->resource, err));
+    if (all || o == SKED_OBJECTIVE_MEMORY)
+        SKED_TRY(sked_i_profile_memory(p, c, s, -1, &memory, err));
+    m->peak_memory = memory.peak;
+    m->value = value_of(p, s, m);
+    for (int32_t i = 0; all && i < s->ops; i++)
+        busy += sked_i_time_in(c, s, i);
+    m->speedup = all && m->makespan > 0 ? sked_i_sequential_time(c) / m->makespan : 1;
+    m->idle = s->devices > 0 && m->makespan > 0 ? 1 - busy / (s->devices * m->makespan) : 0;
+cleanup:
+    sked_i_profile_free(&memory);
+    return st;
+}
+
 sked_status sked_i_schedule_value(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
                                   double *value, double *makespan, sked_error *err)
 {
-    sked_status st = SKED_OK;
     sked_metrics m = {0};
-    sked_i_profile memory = {0};
-    m.makespan = sked_i_costs_latest_finish(c, s);
-    if (p->objective == SKED_OBJECTIVE_RESOURCE || p->objective == SKED_OBJECTIVE_COST)
-        SKED_TRY(sked_i_profile_loads(p, c, s, &m.resource, err));
-    if (p->objective == SKED_OBJECTIVE_COST)
-        measure_edges(p, c, s, &m);
-    if (p->objective == SKED_OBJECTIVE_MEMORY)
-        SKED_TRY(sked_i_profile_memory(p, c, s, -1, &memory, err));
-    m.peak_memory = memory.peak;
-    *value = value_of(p, s, &m);
-    *makespan = m.makespan;
-cleanup:
-    sked_i_profile_free(&memory);
+    const sked_status st = measure(p, c, s, false, &m, err);
+    if (st == SKED_OK) {
+        *value = m.value;
+        *makespan = m.makespan;
+    }
     return st;
 }
 
@@ -65,20 +69,14 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
 {
     SKED_TAKE_PROBLEM(p)
     SKED_CHECK_OUTPUT(sked_metrics, out);
-    sked_status st = SKED_OK;
     sked_metrics m = {0};
-    sked_i_profile memory = {0};
     sked_i_costs c = {0};
-    SKED_TRY(sked_i_costs_make(p, &c, err));
-    measure_times(p, &c, s, &m);
-    SKED_TRY(sked_i_profile_loads(p, &c, s, &m.resource, err));
-    SKED_TRY(sked_i_profile_memory(p, &c, s, -1, &memory, err));
-    m.peak_memory = memory.peak;
-    m.value = value_of(p, s, &m);
-    SKED_GIVE(out, m);
-cleanup:
-    sked_i_profile_free(&memory);
+    sked_status st = sked_i_costs_make(p, &c, err);
+    if (st == SKED_OK)
+        st = measure(p, &c, s, true, &m, err);
     sked_i_costs_free(&c);
+    if (st == SKED_OK)
+        SKED_GIVE(out, m);
     return st;
 }
 
@@ -152,16 +150,17 @@ static sked_status diversity_of(const sked_problem *p, const sked_i_costs *costs
 {
     sked_status st = SKED_OK;
     const int32_t n = p->graph->n_ops;
-    sort_item *items = NULL;
-    int32_t *rename = NULL;
-    chain *chains = NULL;
+    sked_i_arena arena = {0};
+    sort_item *items;
+    int32_t *rename;
+    chain *chains;
     sked_diversity sum = {0};
-    SKED_NEW(items, n);
-    SKED_NEW(rename, (int64_t)p->devices + 1);
-    SKED_NEW0(chains, count);
+    SKED_OWN(&arena, items, n);
+    SKED_OWN(&arena, rename, (int64_t)p->devices + 1);
+    SKED_OWN(&arena, chains, count);
     for (int32_t k = 0; k < count; k++) {
-        SKED_NEW(chains[k].next, n);
-        SKED_NEW(chains[k].device, n);
+        SKED_OWN(&arena, chains[k].next, n);
+        SKED_OWN(&arena, chains[k].device, n);
         build_chain(costs, s[k], items, rename, &chains[k]);
     }
     for (int32_t a = 0; a < count; a++)
@@ -175,13 +174,7 @@ static sked_status diversity_of(const sked_problem *p, const sked_i_costs *costs
     }
     *out = sum;
 cleanup:
-    for (int32_t k = 0; chains != NULL && k < count; k++) {
-        free(chains[k].next);
-        free(chains[k].device);
-    }
-    free(chains);
-    free(rename);
-    free(items);
+    sked_i_arena_free(&arena);
     return st;
 }
 

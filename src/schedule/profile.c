@@ -1,10 +1,11 @@
 #include "schedule/profile.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 #include "problem/lower.h"
 #include "schedule/holdings.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct change {
@@ -45,7 +46,7 @@ static int64_t changes_of(const sked_i_interval *v, double period, double tolera
     return n + emit(out + n, 0, begin + length - period, v->amount);
 }
 
-/* The amount goes with the key, so that the sorted changes are read from the first to the last. */
+/* The amount is stored with the key, so that the sorted changes are read from the first to the last. */
 static sked_i_keyed pack(const change *c)
 {
     sked_i_keyed x = {.key = sked_i_sort_key(c->time)};
@@ -71,6 +72,7 @@ static void integrate(const sked_i_keyed *c, int64_t n, double base, double peri
     out->peak = base;
     for (int64_t k = 0; k < n;) {
         const uint64_t time = c[k].key;
+        assert(k == 0 || c[k - 1].key < time);
         for (; k < n && c[k].key == time; k++)
             now += amount_of(&c[k]);
         out->time[out->count] = sked_i_sort_value(time);
@@ -80,35 +82,31 @@ static void integrate(const sked_i_keyed *c, int64_t n, double base, double peri
     }
 }
 
+/* Changes in the order of time, and what holds before them. */
+typedef struct changes {
+    sked_i_arena arena;
+    sked_i_keyed *at; /* [count] */
+    int64_t count;
+    double base;
+} changes;
+
 /* Any times: the changes are sorted. */
-static sked_status build_sorted(const sked_i_interval *intervals, int64_t count, double period,
-                                double tolerance, sked_i_profile *out, sked_error *err)
+static sked_status sort_changes(const sked_i_interval *intervals, int64_t count, double period,
+                                double tolerance, changes *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_profile result = {0};
-    sked_i_keyed *sorted = NULL, *spare = NULL;
-    int64_t n = 0;
-    double base = 0;
-    SKED_NEW(sorted, (period > 0 ? 4 : 2) * count);
+    sked_i_keyed *spare;
+    SKED_OWN(&x->arena, x->at, (period > 0 ? 4 : 2) * count);
     for (int64_t k = 0; k < count; k++) {
         change some[4];
-        const int64_t more = changes_of(&intervals[k], period, tolerance, some, &base);
+        const int64_t more = changes_of(&intervals[k], period, tolerance, some, &x->base);
         for (int64_t j = 0; j < more; j++)
-            sorted[n++] = pack(&some[j]);
+            x->at[x->count++] = pack(&some[j]);
     }
-    SKED_NEW(spare, n);
-    sked_i_sort_keyed(sorted, spare, n);
-    free(spare);
-    spare = NULL;
-    SKED_NEW(result.time, n + 1);
-    SKED_NEW(result.value, n + 1);
-    integrate(sorted, n, base, period, &result);
-    *out = result;
-    result = (sked_i_profile){0};
+    SKED_OWN(&x->arena, spare, x->count);
+    sked_i_sort_keyed(x->at, spare, x->count);
+    sked_i_arena_drop(&x->arena, spare);
 cleanup:
-    free(sorted);
-    free(spare);
-    sked_i_profile_free(&result);
     return st;
 }
 
@@ -139,50 +137,30 @@ static int64_t cells_of(const sked_i_interval *v, int64_t count, double period, 
     return last < most && sum < 0x1p53 ? (int64_t)last + 1 : 0;
 }
 
-/* Merges the changes of cells into steps, as `integrate` does. touched: there is a change, of 0 or not. */
-static void integrate_cells(const double *amount, const bool *touched, int64_t cells, double base,
-                            double period, sked_i_profile *out)
-{
-    double now = base;
-    out->peak = base;
-    for (int64_t c = 0; c < cells; c++) {
-        if (!touched[c] && !(period > 0 && c == 0))
-            continue;
-        now += amount[c];
-        out->time[out->count] = (double)c;
-        out->value[out->count++] = now;
-        if (now > out->peak)
-            out->peak = now;
-    }
-}
-
-/* One cell for each unit of time: O(count + cells), without a sort and what it needs. */
-static sked_status build_cells(const sked_i_interval *intervals, int64_t count, double period, int64_t cells,
-                               sked_i_profile *out, sked_error *err)
+/* One cell for each unit of time: O(count + cells), without a sort. */
+static sked_status add_changes(const sked_i_interval *intervals, int64_t count, double period, int64_t cells,
+                               changes *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_profile result = {0};
-    double *amount = NULL, base = 0;
-    bool *touched = NULL;
-    SKED_NEW0(amount, cells);
-    SKED_NEW0(touched, cells);
+    double *amount;
+    bool *touched; /* there is a change, of 0 or not */
+    SKED_OWN0(&x->arena, amount, cells);
+    SKED_OWN0(&x->arena, touched, cells);
     for (int64_t k = 0; k < count; k++) {
         change some[4];
-        const int64_t n = changes_of(&intervals[k], period, 0, some, &base);
+        const int64_t n = changes_of(&intervals[k], period, 0, some, &x->base);
         for (int64_t j = 0; j < n; j++) {
+            assert(some[j].time >= 0 && some[j].time < (double)cells);
             amount[(int64_t)some[j].time] += some[j].amount;
             touched[(int64_t)some[j].time] = true;
         }
     }
-    SKED_NEW(result.time, cells);
-    SKED_NEW(result.value, cells);
-    integrate_cells(amount, touched, cells, base, period, &result);
-    *out = result;
-    result = (sked_i_profile){0};
+    SKED_OWN(&x->arena, x->at, cells);
+    for (int64_t c = 0; c < cells; c++)
+        if (touched[c])
+            x->at[x->count++] = pack(&(change){(double)c, amount[c]});
+    sked_i_arena_drop(&x->arena, amount);
 cleanup:
-    free(amount);
-    free(touched);
-    sked_i_profile_free(&result);
     return st;
 }
 
@@ -190,25 +168,26 @@ sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count
                                  double tolerance, sked_i_profile *out, sked_error *err)
 {
     const int64_t cells = cells_of(intervals, count, period, tolerance);
-    return cells > 0 ? build_cells(intervals, count, period, cells, out, err)
-                     : build_sorted(intervals, count, period, tolerance, out, err);
+    sked_status st = SKED_OK;
+    sked_i_profile result = {0};
+    changes x = {0};
+    SKED_TRY(cells > 0 ? add_changes(intervals, count, period, cells, &x, err)
+                       : sort_changes(intervals, count, period, tolerance, &x, err));
+    SKED_NEW(result.time, x.count + 1);
+    SKED_NEW(result.value, x.count + 1);
+    integrate(x.at, x.count, x.base, period, &result);
+    *out = result;
+    result = (sked_i_profile){0};
+cleanup:
+    sked_i_arena_free(&x.arena);
+    sked_i_profile_free(&result);
+    return st;
 }
 
 /* Rounding of real times: relative to the makespan, none for integers. */
 static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
 {
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_costs_latest_finish(c, s));
-}
-
-static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, double tolerance, double *sum,
-                           sked_error *err)
-{
-    sked_i_profile profile = {0};
-    const sked_status st = sked_i_profile_build(v, n, period, tolerance, &profile, err);
-    if (st == SKED_OK)
-        *sum += profile.peak;
-    sked_i_profile_free(&profile);
-    return st;
 }
 
 sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
@@ -218,20 +197,24 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, c
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
+    sked_i_profile load;
     double sum = 0;
     SKED_NEW(v, g->n_ops);
     const double tolerance = time_tolerance(p, c, s);
-    for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
-        const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
+    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) { /* -1: all ops */
         int64_t n = 0;
-        for (int64_t k = first; k < end; k++) {
-            const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
-            const double amount = (pooled ? g->user_amount[k] : 1) * g->weight[i];
+        for (int64_t k = 0; k < sked_i_user_count(g, r); k++) {
+            double amount;
+            const int32_t i = sked_i_user(g, r, k, &amount);
+            amount *= g->weight[i];
             if (amount > 0)
                 v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(c, s, i), amount};
         }
-        if (n > 0)
-            SKED_TRY(peak_of(v, n, s->ii, tolerance, &sum, err));
+        if (n == 0)
+            continue;
+        SKED_TRY(sked_i_profile_build(v, n, s->ii, tolerance, &load, err));
+        sum += load.peak;
+        sked_i_profile_free(&load);
     }
     *out = sum;
 cleanup:
@@ -272,6 +255,8 @@ sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c,
     sked_i_holdings h = {0};
     sked_i_interval *sorted = NULL;
     int64_t *first = NULL; /* [devices + 2], shifted while they are counted */
+    if (s->devices == 0)
+        return SKED_OK;
     memset(out, 0, (size_t)s->devices * sizeof *out);
     SKED_TRY(sked_i_holdings_make(p, c, s, &h, err));
     SKED_NEW0(first, (int64_t)s->devices + 2);

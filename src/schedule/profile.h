@@ -30,12 +30,7 @@ void sked_i_profile_free(sked_i_profile *profile);
  */
 SKED_MUST_CHECK sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c,
                                                  const sked_schedule *s, double *out, sked_error *err);
-/*
- * Memory held on one device, or (device -1) on all together: a value where it was made, from the start of its
- * op until the last reader there lets it go and all copies have arrived; a copy on each other device that
- * reads it, from its arrival until the last reader there lets it go. Readers let go when they start or, by
- * p->lifetime, when they end. Kept values stay to the end.
- */
+/* Memory held (schedule/holdings.h) on one device, or (device -1) on all together. */
 SKED_MUST_CHECK sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c,
                                                   const sked_schedule *s, int32_t device, sked_i_profile *out,
                                                   sked_error *err);

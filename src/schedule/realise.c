@@ -31,6 +31,7 @@ static_assert(sizeof steps / sizeof *steps == SKED_I_REALISE_STEPS, "a time for 
 
 const char *sked_i_realise_step(int k)
 {
+    assert(k >= 0 && k < SKED_I_REALISE_STEPS);
     return steps[k].name;
 }
 

@@ -6,9 +6,11 @@
  */
 #include "schedule/replay.h"
 
+#include "base/arena.h"
 #include "base/heap.h"
-#include "base/memory.h"
 #include "schedule/schedule.h"
+
+#include <assert.h>
 
 /* The result of an op on its way to one device. They are numbered by op, then by first edge. */
 typedef struct copy {
@@ -18,6 +20,7 @@ typedef struct copy {
 } copy;
 
 typedef struct sked_i_replay_room {
+    sked_i_arena arena;        /* of all that a replay has */
     int32_t *indegree;         /* [ops] edges of distance 0 */
     int32_t *waiting;          /* [ops] inputs, and the op before on its device, that have no time yet */
     int32_t *order;            /* [ops] by start, for schedules */
@@ -46,26 +49,14 @@ typedef struct run {
     int32_t head, filled; /* of the queue */
 } run;
 
-static void free_room(sked_i_replay_room *x)
-{
-    if (x == NULL)
-        return;
-    void *const owned[] = {x->indegree, x->waiting,  x->order,  x->queue,     x->next,    x->position,
-                           x->arrival,  x->last,     x->mark,   x->available, x->key,     x->spare,
-                           x->copies,   x->copy_ptr, x->reader, x->busy,      x->ready.at};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
-    free(x);
-}
-
 void sked_i_replay_destroy(sked_i_replay *r)
 {
     if (r == NULL)
         return;
     sked_i_costs_free(&r->costs);
-    free(r->start);
-    free(r->finish);
-    free_room(r->room);
+    if (r->room != NULL)
+        sked_i_arena_free(&r->room->arena);
+    free(r->room);
     free(r);
 }
 
@@ -75,12 +66,12 @@ static sked_status make_contention_room(sked_i_replay_room *x, int64_t ops, int6
     sked_status st = SKED_OK;
     if (edges > INT32_MAX)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "contention takes %d edges at most", (int)INT32_MAX);
-    SKED_NEW(x->copies, edges);
-    SKED_NEW(x->copy_ptr, ops + 1);
-    SKED_NEW(x->reader, edges);
-    SKED_NEW(x->mark, devices);
-    SKED_NEW(x->busy, edges);
-    SKED_NEW(x->ready.at, edges);
+    SKED_OWN(&x->arena, x->copies, edges);
+    SKED_OWN(&x->arena, x->copy_ptr, ops + 1);
+    SKED_OWN(&x->arena, x->reader, edges);
+    SKED_OWN(&x->arena, x->mark, devices);
+    SKED_OWN(&x->arena, x->busy, edges);
+    SKED_OWN(&x->arena, x->ready.at, edges);
 cleanup:
     return st;
 }
@@ -92,17 +83,19 @@ static sked_status make_room(sked_i_replay *r, sked_error *err)
     const int64_t n = g->n_ops, m = r->rules.contention ? g->n_edges : 0;
     SKED_NEW0(r->room, 1);
     sked_i_replay_room *const x = r->room;
-    SKED_NEW0(x->indegree, n);
-    SKED_NEW(x->waiting, n);
-    SKED_NEW(x->order, n);
-    SKED_NEW(x->queue, n);
-    SKED_NEW(x->next, n);
-    SKED_NEW(x->position, n);
-    SKED_NEW(x->arrival, n);
-    SKED_NEW(x->last, r->costs.devices);
-    SKED_NEW(x->available, r->costs.devices);
-    SKED_NEW(x->key, n + m);
-    SKED_NEW(x->spare, n + m);
+    SKED_OWN(&x->arena, r->start, n);
+    SKED_OWN(&x->arena, r->finish, n);
+    SKED_OWN0(&x->arena, x->indegree, n);
+    SKED_OWN(&x->arena, x->waiting, n);
+    SKED_OWN(&x->arena, x->order, n);
+    SKED_OWN(&x->arena, x->queue, n);
+    SKED_OWN(&x->arena, x->next, n);
+    SKED_OWN(&x->arena, x->position, n);
+    SKED_OWN(&x->arena, x->arrival, n);
+    SKED_OWN(&x->arena, x->last, r->costs.devices);
+    SKED_OWN(&x->arena, x->available, r->costs.devices);
+    SKED_OWN(&x->arena, x->key, n + m);
+    SKED_OWN(&x->arena, x->spare, n + m);
     if (r->rules.contention)
         SKED_TRY(make_contention_room(x, n, m, r->costs.devices, err));
     for (int64_t e = 0; e < g->n_edges; e++)
@@ -119,8 +112,6 @@ sked_status sked_i_replay_create(const sked_problem *p, const sked_i_replay_rule
     SKED_NEW0(r, 1);
     r->rules = *rules;
     SKED_TRY(sked_i_costs_make(p, &r->costs, err));
-    SKED_NEW(r->start, p->graph->n_ops);
-    SKED_NEW(r->finish, p->graph->n_ops);
     SKED_TRY(make_room(r, err));
     *out = r;
     return SKED_OK;
@@ -222,6 +213,7 @@ static void deliver(run *x, int64_t edge, double time)
 {
     sked_i_replay_room *const m = x->r->room;
     const int32_t to = x->graph->edge_to[edge];
+    assert(m->waiting[to] > 0);
     m->arrival[to] = time > m->arrival[to] ? time : m->arrival[to];
     if (--m->waiting[to] == 0)
         m->queue[x->filled++] = to;
@@ -291,6 +283,7 @@ static void begin_op(run *x, int32_t i)
     const int32_t d = x->device != NULL ? x->device[i] : -1;
     const double start = d < 0 || m->arrival[i] > m->available[d] ? m->arrival[i] : m->available[d];
     const double time = time_of(x, i);
+    assert(m->waiting[i] == 0);
     x->start[i] = start;
     x->r->finish[i] = start + time;
     if (d >= 0)
@@ -336,6 +329,7 @@ static double run_all(run *x)
             break;
         begin_transfer(x);
     }
+    assert(x->head == x->filled && x->filled <= x->graph->n_ops);
     for (int32_t k = 0; k < x->filled; k++)
         latest = fmax(latest, x->r->finish[m->queue[k]]);
     return latest;

@@ -37,9 +37,8 @@ const char *sked_objective_name(sked_objective o)
 sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_schedule *s = sked_i_alloc_zero(1, sizeof *s);
-    if (s == NULL)
-        return sked_i_no_memory(err);
+    sked_schedule *s = NULL;
+    SKED_NEW0(s, 1);
     s->ops = ops;
     s->devices = devices;
     SKED_NEW0(s->start, ops);
@@ -88,23 +87,12 @@ void sked_i_schedule_sort(const sked_graph *g, const double *start, sked_i_keyed
 sked_status sked_i_schedule_order(const sked_graph *g, const double *start, int32_t *order, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_keyed *item = NULL, *spare = NULL;
-    SKED_NEW(item, g->n_ops);
-    SKED_NEW(spare, g->n_ops);
-    sked_i_schedule_sort(g, start, item, spare, order);
-cleanup:
+    sked_i_keyed *item;
+    SKED_NEW(item, 2 * (int64_t)g->n_ops);
+    sked_i_schedule_sort(g, start, item, item + g->n_ops, order);
     free(item);
-    free(spare);
+cleanup:
     return st;
-}
-
-double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s)
-{
-    double latest = 0;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        if (s->start[i] + g->duration[i] > latest)
-            latest = s->start[i] + g->duration[i];
-    return latest;
 }
 
 /* Every time on every device, and every transfer over every link. Links of many bandwidths count as not. */

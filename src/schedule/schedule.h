@@ -5,10 +5,13 @@
 #ifndef SKED_SCHEDULE_SCHEDULE_H
 #define SKED_SCHEDULE_SCHEDULE_H
 #include "base/sort.h"
-#include "problem/costs.h"
+#include "problem/kinds.h"
 
 /* Latest finish. O(ops). */
-double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s);
+static inline double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s)
+{
+    return sked_i_critical_path(g, s->start);
+}
 
 /*
  * Ops by start; equal starts (zero durations) in the graph's topological order, so that no cycle arises: as
@@ -29,11 +32,11 @@ SKED_MUST_CHECK sked_status sked_i_schedule_assign(int32_t n, const double *dura
                                                    int32_t devices, const double *start, int32_t *device,
                                                    sked_error *err);
 
-/*
- * Numbers devices by their least op, so that schedules which differ in the names only are equal (local.c).
- * name: room for every device number.
- */
-void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name);
+/* Numbers devices by their least op, so that schedules which differ in the names only are equal. */
+static inline void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name)
+{
+    sked_i_number_by_first(s->device, s->ops, name);
+}
 /*
  * Gives ops other devices where that costs nothing, so that less data moves between devices (local.c): every
  * start stays. Devices are numbered by their least op afterwards. Leaves pipelined schedules, fixed devices,

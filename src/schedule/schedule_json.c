@@ -4,6 +4,7 @@
 #include "problem/lower.h"
 #include "schedule/schedule.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const char schedule_id[] = "sked-schedule-1";
@@ -36,7 +37,7 @@ enum { FIX_FORMAT, FIX_OPS };
 static const char *const fix_keys[] = {"format", "ops"};
 static const sked_i_json_fields fix_fields = {"a sked-fix-1 file", fix_keys, 2, true};
 
-/* One op entry as it stands in the file. */
+/* One op entry of the file. */
 typedef struct entry {
     int32_t op;
     uint32_t has;
@@ -119,6 +120,7 @@ static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status 
     j->token = begin;
     if (!SKED_I_JSON_HAS(e->has, OP_NAME))
         return sked_i_json_fail(j, "%s without \"name\"", fields->owner), false;
+    assert(e->op >= 0 && e->op < r->graph->n_ops);
     if (r->seen[e->op])
         return sked_i_json_fail_as(j, broken, "op '%s' comes twice",
                                    sked_i_op_label(r->graph, e->op, label, sizeof label)),
@@ -283,20 +285,28 @@ static void release(reader *r)
     free(r->fix_start);
 }
 
+/* A text by `read`; the caller takes what it wants and releases r, whatever the status. */
+static sked_status parse(const char *name, const char *text, size_t size, const sked_problem *p,
+                         sked_status (*read)(reader *r, sked_error *err), reader *r, sked_error *err)
+{
+    static const sked_read_options none;
+    const sked_i_source source = {name, text, size, &none};
+    *r = (reader){.problem = p, .graph = p->graph};
+    sked_i_json_begin(&r->j, &source, err);
+    r->seen = sked_i_alloc_zero(p->graph->n_ops, sizeof *r->seen);
+    return r->seen != NULL ? read(r, err) : sked_i_no_memory(err);
+}
+
 sked_status sked_schedule_parse(const char *name, const char *text, size_t size, const sked_problem *p,
                                 sked_schedule **out, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    static const sked_read_options none;
-    const sked_i_source source = {name, text, size, &none};
-    reader r = {.problem = p, .graph = p->graph};
-    sked_status st = SKED_OK;
-    sked_i_json_begin(&r.j, &source, err);
-    SKED_NEW0(r.seen, p->graph->n_ops);
-    SKED_TRY(read_schedule(&r, err));
-    *out = r.schedule;
-    r.schedule = NULL;
-cleanup:
+    reader r;
+    const sked_status st = parse(name, text, size, p, read_schedule, &r, err);
+    if (st == SKED_OK) {
+        *out = r.schedule;
+        r.schedule = NULL;
+    }
     release(&r);
     return st;
 }
@@ -420,18 +430,14 @@ sked_status sked_fix_parse(const char *name, const char *text, size_t size, cons
                            int32_t **fix_device, double **fix_start, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    static const sked_read_options none;
-    const sked_i_source source = {name, text, size, &none};
-    reader r = {.problem = p, .graph = p->graph};
-    sked_status st = SKED_OK;
-    sked_i_json_begin(&r.j, &source, err);
-    SKED_NEW0(r.seen, p->graph->n_ops);
-    SKED_TRY(read_fix(&r, err));
-    *fix_device = r.fix_device;
-    *fix_start = r.fix_start;
-    r.fix_device = NULL;
-    r.fix_start = NULL;
-cleanup:
+    reader r;
+    const sked_status st = parse(name, text, size, p, read_fix, &r, err);
+    if (st == SKED_OK) {
+        *fix_device = r.fix_device;
+        *fix_start = r.fix_start;
+        r.fix_device = NULL;
+        r.fix_start = NULL;
+    }
     release(&r);
     return st;
 }

@@ -3,9 +3,10 @@
  * so one evaluation is one pass over ops and edges: about 12 bytes read per edge and 20 per op.
  */
 #include "base/arena.h"
-#include "base/memory.h"
 #include "problem/lower.h"
 #include "schedule/replay.h"
+
+#include <assert.h>
 
 struct sked_simulator {
     sked_i_arena arena;
@@ -55,6 +56,7 @@ static void copy_rows(const sked_problem *p, sked_simulator *sim)
             k++;
         }
     }
+    assert(k == g->n_edges - g->n_carried);
     sim->row[g->n_ops] = k;
 }
 
@@ -64,9 +66,8 @@ sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, s
     const sked_graph *g = p->graph; /* the profiled one has the same sizes */
     const int64_t n = g->n_ops, m = g->n_edges - g->n_carried, d = (int64_t)p->devices + 1;
     sked_status st = SKED_OK;
-    sked_simulator *sim = sked_i_alloc_zero(1, sizeof *sim);
-    if (sim == NULL)
-        return sked_i_no_memory(err);
+    sked_simulator *sim = NULL;
+    SKED_NEW0(sim, 1);
     SKED_TRY(sked_i_lower_profile(p, &sim->profiled, err));
     p = &sim->profiled.problem;
     g = p->graph;

@@ -15,18 +15,20 @@
  *   9 no device, and not all together, hold more values than memory allows
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
- * speed. What the machine's profile says goes before what the graph says: both by name and type, and a time
+ * speed. What the machine's profile says precedes what the graph says: both by name and type, and a time
  * for all devices in place of the op's duration; a device that cannot run the op by the graph cannot then,
  * either.
  */
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 #include "problem/machine.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct judge {
+    sked_i_arena arena; /* of the arrays below */
     const sked_problem *p;
     const sked_schedule *s;
     double tolerance; /* 0 where everything is an integer */
@@ -48,10 +50,8 @@ typedef struct events {
     sked_i_keyed *order, *spare;
 } events;
 
-static sked_status broken(const judge *j, const char *rule)
-{
-    return sked_i_fail(j->err, SKED_ERR_INVALID, "%s", rule);
-}
+/* The schedule breaks a rule: says so. */
+#define BROKEN(j, ...) sked_i_fail((j)->err, SKED_ERR_INVALID, __VA_ARGS__)
 
 static const char *name_of(const judge *j, int32_t op, char buf[80])
 {
@@ -61,12 +61,13 @@ static const char *name_of(const judge *j, int32_t op, char buf[80])
 /* ------------------------------------------------------------------ what devices and links take */
 
 /* What one list of names calls every device, and its type. */
-static sked_status find_devices(const sked_machine *m, const sked_i_names *names, int32_t **by_name,
-                                int32_t **by_type, sked_error *err)
+static sked_status find_devices(judge *j, const sked_i_names *names, int32_t **by_name, int32_t **by_type)
 {
+    const sked_machine *m = j->p->machine;
     sked_status st = SKED_OK;
-    SKED_NEW(*by_name, m->n_devices);
-    SKED_NEW(*by_type, m->n_devices);
+    sked_error *err = j->err;
+    SKED_OWN(&j->arena, *by_name, m->n_devices);
+    SKED_OWN(&j->arena, *by_type, m->n_devices);
     for (int32_t d = 0; d < m->n_devices; d++) {
         const char *name = sked_machine_device_name(m, d), *type = sked_machine_device_type(m, d);
         (*by_name)[d] = sked_i_names_find(names, name, strlen(name));
@@ -83,11 +84,11 @@ static sked_status find_names(judge *j)
     sked_status st = SKED_OK;
     sked_error *err = j->err;
     if (m != NULL && g->on_ptr != NULL)
-        SKED_TRY(find_devices(m, &g->on_names, &j->by_name, &j->by_type, err));
+        SKED_TRY(find_devices(j, &g->on_names, &j->by_name, &j->by_type));
     if (m == NULL || m->durations.n == 0)
         return SKED_OK;
-    SKED_TRY(find_devices(m, &m->durations.on, &j->measured_by_name, &j->measured_by_type, err));
-    SKED_NEW(j->profile, g->n_ops);
+    SKED_TRY(find_devices(j, &m->durations.on, &j->measured_by_name, &j->measured_by_type));
+    SKED_OWN(&j->arena, j->profile, g->n_ops);
     for (int32_t i = 0; i < g->n_ops; i++)
         j->profile[i] = -1;
     for (int32_t k = 0; k < m->durations.ops.count; k++) {
@@ -176,6 +177,16 @@ static double transfer_of(const judge *j, int64_t e)
     return g->edge_bytes[e] > 0 ? INFINITY : 0;
 }
 
+static sked_status events_make(events *ev, sked_i_arena *arena, int64_t most, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_OWN(arena, ev->at, most);
+    SKED_OWN(arena, ev->order, most);
+    SKED_OWN(arena, ev->spare, most);
+cleanup:
+    return st;
+}
+
 static bool is_integer(double x)
 {
     return x == floor(x) && fabs(x) < 0x1p53;
@@ -200,50 +211,36 @@ static double find_tolerance(const judge *j)
 
 static sked_status check_shape(const judge *j)
 {
-    char text[160];
     const sked_problem *p = j->p;
     const sked_schedule *s = j->s;
-    if (s->ops != p->graph->n_ops) {
-        snprintf(text, sizeof text, "the schedule has %d ops, the graph %d", (int)s->ops,
-                 (int)p->graph->n_ops);
-        return broken(j, text);
-    }
-    if (s->devices != p->devices || (s->device == NULL) != (p->devices == 0)) {
-        snprintf(text, sizeof text, "the schedule is for %d devices, the machine has %d", (int)s->devices,
-                 (int)p->devices);
-        return broken(j, text);
-    }
+    if (s->ops != p->graph->n_ops)
+        return BROKEN(j, "the schedule has %d ops, the graph %d", (int)s->ops, (int)p->graph->n_ops);
+    if (s->devices != p->devices || (s->device == NULL) != (p->devices == 0))
+        return BROKEN(j, "the schedule is for %d devices, the machine has %d", (int)s->devices,
+                      (int)p->devices);
     const bool pipelined = p->ii != 0 || p->objective == SKED_OBJECTIVE_II;
     if (pipelined && !(s->ii > 0 && s->ii < INFINITY))
-        return broken(j, "the problem is pipelined, but the schedule has no initiation interval");
+        return BROKEN(j, "the problem is pipelined, but the schedule has no initiation interval");
     if (!pipelined && s->ii != 0)
-        return broken(j, "the schedule has an initiation interval, but the problem is not pipelined");
-    if (p->ii > 0 && s->ii != p->ii) {
-        snprintf(text, sizeof text, "the schedule has II %g, the problem asks for %g", s->ii, p->ii);
-        return broken(j, text);
-    }
+        return BROKEN(j, "the schedule has an initiation interval, but the problem is not pipelined");
+    if (p->ii > 0 && s->ii != p->ii)
+        return BROKEN(j, "the schedule has II %g, the problem asks for %g", s->ii, p->ii);
     return SKED_OK;
 }
 
 static sked_status check_values(const judge *j)
 {
-    char name[80], text[240];
+    char name[80];
     for (int32_t i = 0; i < j->s->ops; i++) {
-        if (!(j->s->start[i] >= 0 && j->s->start[i] < INFINITY)) {
-            snprintf(text, sizeof text, "op '%s' starts at %g: starts are finite and 0 or more",
-                     name_of(j, i, name), j->s->start[i]);
-            return broken(j, text);
-        }
-        if (j->s->device != NULL && (j->s->device[i] < 0 || j->s->device[i] >= j->p->devices)) {
-            snprintf(text, sizeof text, "op '%s' runs on device %d, but devices are 0 to %d",
-                     name_of(j, i, name), (int)j->s->device[i], (int)j->p->devices - 1);
-            return broken(j, text);
-        }
-        if (isinf(time_of(j, i))) {
-            snprintf(text, sizeof text, "op '%s' runs on device '%.60s', which cannot run it",
-                     name_of(j, i, name), sked_machine_device_name(j->p->machine, j->s->device[i]));
-            return broken(j, text);
-        }
+        if (!(j->s->start[i] >= 0 && j->s->start[i] < INFINITY))
+            return BROKEN(j, "op '%s' starts at %g: starts are finite and 0 or more", name_of(j, i, name),
+                          j->s->start[i]);
+        if (j->s->device != NULL && (j->s->device[i] < 0 || j->s->device[i] >= j->p->devices))
+            return BROKEN(j, "op '%s' runs on device %d, but devices are 0 to %d", name_of(j, i, name),
+                          (int)j->s->device[i], (int)j->p->devices - 1);
+        if (isinf(time_of(j, i)))
+            return BROKEN(j, "op '%s' runs on device '%.60s', which cannot run it", name_of(j, i, name),
+                          sked_machine_device_name(j->p->machine, j->s->device[i]));
     }
     return SKED_OK;
 }
@@ -258,23 +255,21 @@ static sked_status check_edge(const judge *j, int64_t e)
     const double earliest = j->s->start[from] + lag - g->edge_distance[e] * j->s->ii + transfer;
     if (j->s->start[to] >= earliest - j->tolerance)
         return SKED_OK;
-    char a[80], b[80], text[400];
+    char a[80], b[80];
     if (isinf(transfer))
-        snprintf(text, sizeof text, "the data of op '%s' cannot reach '%s': no link joins their devices",
-                 name_of(j, from, a), name_of(j, to, b));
-    else
-        snprintf(text, sizeof text,
-                 "op '%s' starts at %.12g, but '%s' (start %.12g, lag %g%s%s) allows it from %.12g",
-                 name_of(j, to, b), j->s->start[to], name_of(j, from, a), j->s->start[from], lag,
-                 g->edge_distance[e] ? ", loop-carried" : "",
-                 transfer > 0 ? ", transfer between devices" : "", earliest);
-    return broken(j, text);
+        return BROKEN(j, "the data of op '%s' cannot reach '%s': no link joins their devices",
+                      name_of(j, from, a), name_of(j, to, b));
+    return BROKEN(j, "op '%s' starts at %.12g, but '%s' (start %.12g, lag %g%s%s) allows it from %.12g",
+                  name_of(j, to, b), j->s->start[to], name_of(j, from, a), j->s->start[from], lag,
+                  g->edge_distance[e] ? ", loop-carried" : "",
+                  transfer > 0 ? ", transfer between devices" : "", earliest);
 }
 
 /* The pieces of [start, start + busy) folded into [0, ii): at most two, and `whole` full turns. */
 static int64_t fold(double start, double busy, double ii, int32_t op, double amount, event *out,
                     double *whole)
 {
+    assert(ii > 0 && busy > 0);
     const double rest = fmod(busy, ii), begin = fmod(start, ii); /* fmod is exact */
     *whole = round((busy - rest) / ii);
     if (!(rest > 0))
@@ -350,13 +345,23 @@ static bool exceeds(const events *ev, int64_t n, double base, double limit, doub
     return false;
 }
 
-/* What one op holds of one resource. */
-typedef struct use {
-    double amount;
-    int32_t op;
-} use;
+/* The numbers 0..n-1 by their key: those of key b are order[first[b]] .. order[first[b + 1] - 1], rising. */
+static void sort_into(int64_t n, const int32_t *key, int32_t keys, int64_t *first, int64_t *order)
+{
+    memset(first, 0, ((size_t)keys + 2) * sizeof *first);
+    for (int64_t k = 0; k < n; k++) {
+        assert(key[k] >= 0 && key[k] < keys);
+        first[key[k] + 2]++;
+    }
+    for (int32_t b = 0; b < keys; b++)
+        first[b + 2] += first[b + 1];
+    for (int64_t k = 0; k < n; k++)
+        order[first[key[k] + 1]++] = k;
+}
 
-static sked_status check_resource(const judge *j, int32_t r, const use *uses, int64_t count, const events *ev)
+/* demand: the demands on the resource. user: the op of each. */
+static sked_status check_resource(const judge *j, int32_t r, const int64_t *demand, int64_t count,
+                                  const int32_t *user, const events *ev)
 {
     const sked_graph *g = j->p->graph;
     const double capacity = j->p->capacity ? j->p->capacity[r] : g->capacity[r];
@@ -366,16 +371,14 @@ static sked_status check_resource(const judge *j, int32_t r, const use *uses, in
     double base = 0, when, load;
     int32_t op;
     for (int64_t k = 0; k < count; k++)
-        n += add_events(j, uses[k].op, uses[k].amount, ev->at + n, &base);
+        n += add_events(j, user[demand[k]], g->demand_amount[demand[k]], ev->at + n, &base);
     const double slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
     if (!exceeds(ev, n, base, capacity + slack, &when, &load, &op))
         return SKED_OK;
-    char name[80], text[400];
-    snprintf(text, sizeof text,
-             "resource '%.80s' holds %g at time %.12g%s when op '%s' runs, its capacity is %g",
-             sked_graph_resource_name(g, r), load, when, j->s->ii > 0 ? " (modulo II)" : "",
-             op >= 0 ? name_of(j, op, name) : "?", capacity);
-    return broken(j, text);
+    char name[80];
+    return BROKEN(j, "resource '%.80s' holds %g at time %.12g%s when op '%s' runs, its capacity is %g",
+                  sked_graph_resource_name(g, r), load, when, j->s->ii > 0 ? " (modulo II)" : "",
+                  op >= 0 ? name_of(j, op, name) : "?", capacity);
 }
 
 /* Demands are bucketed by resource first, so that each is looked at once. */
@@ -385,22 +388,20 @@ static sked_status check_resources(const judge *j, const events *ev)
     const int64_t count = g->demand_ptr[g->n_ops];
     sked_status st = SKED_OK;
     sked_error *err = j->err;
-    int64_t *first = NULL;
-    use *uses = NULL;
-    SKED_NEW0(first, (int64_t)g->n_resources + 2);
-    SKED_NEW(uses, count);
-    for (int64_t k = 0; k < count; k++)
-        first[g->demand_resource[k] + 2]++;
-    for (int64_t r = 1; r <= g->n_resources; r++)
-        first[r + 1] += first[r];
+    sked_i_arena arena = {0};
+    int64_t *first, *demand;
+    int32_t *user;
+    SKED_OWN(&arena, first, (int64_t)g->n_resources + 2);
+    SKED_OWN(&arena, demand, count);
+    SKED_OWN(&arena, user, count);
     for (int32_t i = 0; i < g->n_ops; i++)
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
-            uses[first[g->demand_resource[k] + 1]++] = (use){g->demand_amount[k], i};
+            user[k] = i;
+    sort_into(count, g->demand_resource, g->n_resources, first, demand);
     for (int32_t r = 0; r < g->n_resources; r++)
-        SKED_TRY(check_resource(j, r, uses + first[r], first[r + 1] - first[r], ev));
+        SKED_TRY(check_resource(j, r, demand + first[r], first[r + 1] - first[r], user, ev));
 cleanup:
-    free(first);
-    free(uses);
+    sked_i_arena_free(&arena);
     return st;
 }
 
@@ -415,31 +416,21 @@ static const char *device_label(const judge *j, int32_t d, char buf[64])
 }
 
 /* One op at a time: every device is a pool of one. Ops are bucketed by device first. */
-static sked_status check_devices(const judge *j, const events *ev, int64_t *first, int32_t *member)
+static sked_status check_devices(const judge *j, const events *ev, int64_t *first, int64_t *member)
 {
-    const sked_graph *g = j->p->graph;
-    const int32_t m = j->p->devices;
-    memset(first, 0, ((size_t)m + 1) * sizeof *first);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        first[j->s->device[i] + 1]++;
-    for (int32_t d = 0; d < m; d++)
-        first[d + 1] += first[d];
-    for (int32_t i = 0; i < g->n_ops; i++)
-        member[first[j->s->device[i]]++] = i;
-    for (int32_t d = 0; d < m; d++) {
+    sort_into(j->p->graph->n_ops, j->s->device, j->p->devices, first, member);
+    for (int32_t d = 0; d < j->p->devices; d++) {
         int64_t n = 0;
         double base = 0, when, load;
         int32_t op;
-        for (int64_t k = d ? first[d - 1] : 0; k < first[d]; k++)
-            n += add_events(j, member[k], 1, ev->at + n, &base);
+        for (int64_t k = first[d]; k < first[d + 1]; k++)
+            n += add_events(j, (int32_t)member[k], 1, ev->at + n, &base);
         if (!exceeds(ev, n, base, 1, &when, &load, &op))
             continue;
-        char name[80], text[300];
-        char device[64];
-        snprintf(text, sizeof text, "device %s runs more than one op at time %.12g%s, one of them is '%s'",
-                 device_label(j, d, device), when, j->s->ii > 0 ? " (modulo II)" : "",
-                 op >= 0 ? name_of(j, op, name) : "?");
-        return broken(j, text);
+        char name[80], device[64];
+        return BROKEN(j, "device %s runs more than one op at time %.12g%s, one of them is '%s'",
+                      device_label(j, d, device), when, j->s->ii > 0 ? " (modulo II)" : "",
+                      op >= 0 ? name_of(j, op, name) : "?");
     }
     return SKED_OK;
 }
@@ -448,53 +439,40 @@ static sked_status check_pools(const judge *j)
 {
     sked_status st = SKED_OK;
     sked_error *err = j->err;
-    events ev = {0};
-    int64_t *first = NULL;
-    int32_t *member = NULL;
+    sked_i_arena arena = {0};
+    events ev;
+    int64_t *first, *member;
     const sked_graph *g = j->p->graph;
     if (j->p->devices == 0 && g->n_resources == 0)
         return SKED_OK;
     const int64_t most = (j->s->ii > 0 ? 4 : 2) * (int64_t)g->n_ops;
-    SKED_NEW(ev.at, most);
-    SKED_NEW(ev.order, most);
-    SKED_NEW(ev.spare, most);
+    SKED_TRY(events_make(&ev, &arena, most, err));
     if (j->p->devices > 0) {
-        SKED_NEW(first, (int64_t)j->p->devices + 1);
-        SKED_NEW(member, g->n_ops);
+        SKED_OWN(&arena, first, (int64_t)j->p->devices + 2);
+        SKED_OWN(&arena, member, g->n_ops);
         SKED_TRY(check_devices(j, &ev, first, member));
     }
     SKED_TRY(check_resources(j, &ev));
 cleanup:
-    free(ev.at);
-    free(ev.order);
-    free(ev.spare);
-    free(first);
-    free(member);
+    sked_i_arena_free(&arena);
     return st;
 }
 
 static sked_status check_limits(const judge *j)
 {
-    char name[80], text[300], fixed[64], runs[64];
+    char name[80], fixed[64], runs[64];
     const sked_problem *p = j->p;
     for (int32_t i = 0; i < j->s->ops; i++) {
         const double finish = j->s->start[i] + time_of(j, i);
-        if (finish > p->horizon + j->tolerance) {
-            snprintf(text, sizeof text, "op '%s' finishes at %.12g, the horizon is %.12g",
-                     name_of(j, i, name), finish, p->horizon);
-            return broken(j, text);
-        }
-        if (p->fix_device && p->fix_device[i] >= 0 && j->s->device && j->s->device[i] != p->fix_device[i]) {
-            snprintf(text, sizeof text, "op '%s' is fixed on device %s, but runs on %s", name_of(j, i, name),
-                     device_label(j, p->fix_device[i], fixed), device_label(j, j->s->device[i], runs));
-            return broken(j, text);
-        }
-        if (p->fix_start && !isnan(p->fix_start[i]) &&
-            fabs(j->s->start[i] - p->fix_start[i]) > j->tolerance) {
-            snprintf(text, sizeof text, "op '%s' is fixed at time %.12g, but starts at %.12g",
-                     name_of(j, i, name), p->fix_start[i], j->s->start[i]);
-            return broken(j, text);
-        }
+        if (finish > p->horizon + j->tolerance)
+            return BROKEN(j, "op '%s' finishes at %.12g, the horizon is %.12g", name_of(j, i, name), finish,
+                          p->horizon);
+        if (p->fix_device && p->fix_device[i] >= 0 && j->s->device && j->s->device[i] != p->fix_device[i])
+            return BROKEN(j, "op '%s' is fixed on device %s, but runs on %s", name_of(j, i, name),
+                          device_label(j, p->fix_device[i], fixed), device_label(j, j->s->device[i], runs));
+        if (p->fix_start && !isnan(p->fix_start[i]) && fabs(j->s->start[i] - p->fix_start[i]) > j->tolerance)
+            return BROKEN(j, "op '%s' is fixed at time %.12g, but starts at %.12g", name_of(j, i, name),
+                          p->fix_start[i], j->s->start[i]);
     }
     return SKED_OK;
 }
@@ -504,17 +482,18 @@ static sked_status check_limits(const judge *j)
 /* A value on one device: where it was made, or where a copy of it is read. */
 typedef struct holding {
     double begin, end;
-    int32_t op, device;
+    int32_t op;
 } holding;
 
 typedef struct store {
-    holding *at; /* [ops + edges] */
+    holding *at;     /* [ops + edges] */
+    int32_t *device; /* [ops + edges] where each is */
     int64_t count;
     int32_t *seen;  /* [devices] op + 1 whose copy is `copy` */
     int64_t *copy;  /* [devices] its index */
     double end;     /* of the schedule */
     bool to_finish; /* readers hold what they read until they end */
-    int64_t *first; /* [devices + 1] */
+    int64_t *first; /* [devices + 2] */
     int64_t *order; /* holdings by device */
 } store;
 
@@ -545,7 +524,8 @@ static void hold_value(const judge *j, store *x, int32_t op)
         if (x->seen[d] != op + 1) {
             x->seen[d] = op + 1;
             x->copy[d] = x->count++;
-            x->at[x->copy[d]] = (holding){arrival, release, op, d};
+            x->device[x->copy[d]] = d;
+            x->at[x->copy[d]] = (holding){arrival, release, op};
         }
         holding *const h = &x->at[x->copy[d]];
         h->begin = fmin(h->begin, arrival);
@@ -553,7 +533,8 @@ static void hold_value(const judge *j, store *x, int32_t op)
     }
     if (g->keep != NULL && g->keep[op])
         end = fmax(end, x->end);
-    x->at[own] = (holding){s->start[op], end, op, home};
+    x->device[own] = home;
+    x->at[own] = (holding){s->start[op], end, op};
 }
 
 /* All holdings of `device` (-1: of all) against a limit. */
@@ -572,25 +553,11 @@ static sked_status check_store(const judge *j, const store *x, int32_t device, d
     }
     if (!exceeds(ev, n, base, limit + (g->integral ? 0 : 1e-9 * fmax(1, limit)), &when, &load, &op))
         return SKED_OK;
-    char name[80], label[64], text[400];
-    snprintf(
-        text, sizeof text, "%s%s hold%s %g at time %.12g when the value of op '%s' comes, the limit is %g",
-        device < 0 ? "all devices together" : "device ", device < 0 ? "" : device_label(j, device, label),
-        device < 0 ? "" : "s", load, when, op >= 0 ? name_of(j, op, name) : "?", limit);
-    return broken(j, text);
-}
-
-static void order_by_device(store *x, int32_t devices)
-{
-    memset(x->first, 0, ((size_t)devices + 1) * sizeof *x->first);
-    for (int64_t k = 0; k < x->count; k++)
-        x->first[x->at[k].device + 1]++;
-    for (int32_t d = 0; d < devices; d++)
-        x->first[d + 1] += x->first[d];
-    for (int64_t k = x->count - 1; k >= 0; k--) /* each end runs back to its begin, which is the one before */
-        x->order[--x->first[x->at[k].device + 1]] = k;
-    memmove(x->first, x->first + 1, (size_t)devices * sizeof *x->first);
-    x->first[devices] = x->count;
+    char name[80], label[64];
+    return BROKEN(j, "%s%s hold%s %g at time %.12g when the value of op '%s' comes, the limit is %g",
+                  device < 0 ? "all devices together" : "device ",
+                  device < 0 ? "" : device_label(j, device, label), device < 0 ? "" : "s", load, when,
+                  op >= 0 ? name_of(j, op, name) : "?", limit);
 }
 
 static bool has_limit(const sked_problem *p)
@@ -609,35 +576,28 @@ static sked_status check_memory(const judge *j)
     sked_status st = SKED_OK;
     sked_error *err = j->err;
     store x = {.to_finish = p->lifetime != SKED_LIFETIME_START};
-    events ev = {0};
+    sked_i_arena arena = {0};
+    events ev;
     if (!has_limit(p))
         return SKED_OK;
-    SKED_NEW(x.at, g->n_ops + g->n_edges);
-    SKED_NEW(x.order, g->n_ops + g->n_edges);
-    SKED_NEW0(x.seen, devices);
-    SKED_NEW(x.copy, devices);
-    SKED_NEW(x.first, (int64_t)devices + 1);
+    SKED_OWN(&arena, x.at, g->n_ops + g->n_edges);
+    SKED_OWN(&arena, x.device, g->n_ops + g->n_edges);
+    SKED_OWN(&arena, x.order, g->n_ops + g->n_edges);
+    SKED_OWN0(&arena, x.seen, devices);
+    SKED_OWN(&arena, x.copy, devices);
+    SKED_OWN(&arena, x.first, (int64_t)devices + 2);
     for (int32_t i = 0; i < g->n_ops; i++)
         x.end = fmax(x.end, j->s->start[i] + time_of(j, i));
     for (int32_t i = 0; i < g->n_ops; i++)
         if (g->memory[i] > 0)
             hold_value(j, &x, i);
-    order_by_device(&x, devices);
-    SKED_NEW(ev.at, 4 * x.count);
-    SKED_NEW(ev.order, 4 * x.count);
-    SKED_NEW(ev.spare, 4 * x.count);
+    sort_into(x.count, x.device, devices, x.first, x.order);
+    SKED_TRY(events_make(&ev, &arena, 4 * x.count, err));
     for (int32_t d = 0; p->machine != NULL && d < devices; d++)
         SKED_TRY(check_store(j, &x, d, p->machine->memory[d], &ev));
     SKED_TRY(check_store(j, &x, -1, p->memory_limit, &ev));
 cleanup:
-    free(x.at);
-    free(x.order);
-    free(x.seen);
-    free(x.copy);
-    free(x.first);
-    free(ev.at);
-    free(ev.order);
-    free(ev.spare);
+    sked_i_arena_free(&arena);
     return st;
 }
 
@@ -665,10 +625,6 @@ sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s
     sked_status st = check_shape(&j);
     if (st == SKED_OK)
         st = judge_all(&j);
-    free(j.by_name);
-    free(j.by_type);
-    free(j.profile);
-    free(j.measured_by_name);
-    free(j.measured_by_type);
+    sked_i_arena_free(&j.arena);
     return st;
 }

@@ -62,12 +62,12 @@ static double admit(const sked_curve_point *p, const sked_curve_point *best)
 
 void sked_i_value_curve_merge(sked_i_value_curve *c, sked_i_value_curve *thread, const sked_curve_point *best)
 {
-    sked_i_value_curve all = *c;
-    all.point = NULL;
-    all.count = all.capacity = 0;
     c->failed = c->failed || thread->failed;
     if (thread->count == 0)
         return;
+    sked_i_value_curve all = *c;
+    all.point = NULL;
+    all.count = all.capacity = 0;
     for (int64_t i = 0, k = 0; i < c->count || k < thread->count;) {
         const bool own =
             k == thread->count || (i < c->count && c->point[i].seconds <= thread->point[k].seconds);
@@ -76,7 +76,6 @@ void sked_i_value_curve_merge(sked_i_value_curve *c, sked_i_value_curve *thread,
             p.value = admit(&p, best);
         append(&all, p);
     }
-    all.failed = all.failed || c->failed;
     thread->count = 0;
     free(c->point);
     *c = all;

@@ -1,7 +1,7 @@
 /*
  * Value over time: the incumbents and bounds of one run, or of one of its threads, in the order in which they
  * came (sked_curve_point). A thread keeps its own and the run merges them, so that a point has the time at
- * which its schedule was found, not that at which the run heard of it.
+ * which its schedule was found, not that at which the run received it.
  */
 #ifndef SKED_SCHEDULE_VALUE_CURVE_H
 #define SKED_SCHEDULE_VALUE_CURVE_H
