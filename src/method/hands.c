@@ -9,6 +9,7 @@ static void close_hand(sked_i_hand *hand)
         h->close(hand);
     if (h->apart)
         sked_i_share_close(&hand->share);
+    sked_i_arena_free(&hand->own);
     free(hand);
 }
 

@@ -20,6 +20,7 @@ typedef struct sked_i_hand {
     sked_status status; /* of its last stretch */
     sked_error error;
     sked_i_share share; /* where the hands are apart */
+    sked_i_arena own;   /* arrays of the worker, freed after close */
 } sked_i_hand;
 
 /* The first five are the user's to set. */

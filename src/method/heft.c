@@ -54,7 +54,7 @@ static sked_status find_optimistic_costs(hefter *x, double *mean, sked_error *er
 {
     const sked_i_costs *c = x->view.costs;
     sked_status st = SKED_OK;
-    SKED_NEW(x->ahead, (int64_t)x->view.n * c->time_kinds);
+    SKED_OWN(x->run->own, x->ahead, (int64_t)x->view.n * c->time_kinds);
     SKED_TRY(sked_i_optimistic_costs(&x->view, x->ahead, mean, err));
 cleanup:
     return st;
@@ -65,7 +65,7 @@ static sked_status find_critical(hefter *x, sked_error *err)
 {
     const double share = transfer_share(x);
     sked_status st = SKED_OK;
-    SKED_NEW(x->through, x->view.n);
+    SKED_OWN(x->run->own, x->through, x->view.n);
     sked_i_upward_ranks(&x->view, share, x->up);
     sked_i_downward_ranks(&x->view, share, x->through);
     for (int32_t i = 0; i < x->view.n; i++)
@@ -120,12 +120,12 @@ static int32_t critical_device(const hefter *x, const int32_t *path, int32_t len
 static sked_status fix_critical_path(hefter *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int32_t *path = NULL, length = 0;
+    int32_t *path, length = 0;
     double longest = 0;
     if (x->through == NULL)
         SKED_TRY(find_critical(x, err));
-    SKED_NEW(x->fix, x->view.n);
-    SKED_NEW(path, x->view.n);
+    SKED_OWN(x->run->own, x->fix, x->view.n);
+    SKED_OWN(x->run->own, path, x->view.n);
     for (int32_t i = 0; i < x->view.n; i++) {
         x->fix[i] = -1;
         longest = fmax(longest, x->through[i]);
@@ -138,7 +138,6 @@ static sked_status fix_critical_path(hefter *x, sked_error *err)
         if (x->view.costs == NULL || sked_i_time(x->view.costs, path[k], d) < INFINITY)
             x->fix[path[k]] = d;
 cleanup:
-    free(path);
     return st;
 }
 
@@ -160,22 +159,20 @@ static sked_status measure(hefter *x, sked_error *err)
 static sked_status prepare(hefter *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double *key = NULL, *mean = NULL;
+    double *key, *mean;
     SKED_TRY(measure(x, err));
     const double *level = x->ranked == rank_critical ? x->through : x->up;
-    SKED_NEW(key, x->view.n);
+    SKED_OWN(x->run->own, key, x->view.n);
     for (int32_t i = 0; i < x->view.n; i++)
         key[i] = -level[i];
     SKED_TRY(sked_i_rank_by_key(&x->view, key, x->rank, err));
     if (x->choice == device_critical)
         SKED_TRY(fix_critical_path(x, err));
     if (x->choice == device_oct && x->ahead == NULL) {
-        SKED_NEW(mean, x->view.n);
+        SKED_OWN(x->run->own, mean, x->view.n);
         SKED_TRY(find_optimistic_costs(x, mean, err));
     }
 cleanup:
-    free(key);
-    free(mean);
     return st;
 }
 
@@ -185,8 +182,8 @@ static sked_status build(hefter *x, sked_schedule *s, sked_error *err)
     const bool costed = x->ranked == rank_oct || x->choice == device_lookahead || x->choice == device_oct;
     sked_status st = SKED_OK;
     bool fits;
-    SKED_NEW(x->rank, p->graph->n_ops);
-    SKED_NEW(x->up, p->graph->n_ops);
+    SKED_OWN(x->run->own, x->rank, p->graph->n_ops);
+    SKED_OWN(x->run->own, x->up, p->graph->n_ops);
     SKED_TRY(costed ? sked_i_dag_make_costed(p, x->run->costs, false, true, &x->view, err)
                     : sked_i_dag_make(p, x->run->costs, false, sked_i_has_transfers(p), &x->view, err));
     SKED_TRY(sked_i_pools_make(p, false, &x->pools, err));
@@ -227,11 +224,6 @@ static sked_status heft_run(sked_i_run *run, sked_error *err)
     sked_i_pools_free(&x.pools);
     sked_i_dag_free(&x.view);
     sked_schedule_destroy(s);
-    free(x.rank);
-    free(x.up);
-    free(x.through);
-    free(x.ahead);
-    free(x.fix);
     return st;
 }
 

@@ -55,13 +55,13 @@ sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_me
     const sked_schedule *known =
         sked_i_run_incumbent(run) != NULL ? sked_i_run_incumbent(run) : run->options->start;
     sked_status st = SKED_OK;
-    int32_t *order = NULL, *place = NULL;
+    int32_t *order, *place;
     *x = (sked_i_memory_limits){.client = {.over = is_over}, .limit = &run->limit};
     sked_i_rng_seed(&x->client.rng, run->options->seed, 0);
     SKED_TRY(sked_i_stores_make(p, run->costs, &x->model, err));
     SKED_TRY(sked_i_memory_plan_make(p->graph->n_ops, &x->plan, err));
-    SKED_NEW(order, p->graph->n_ops);
-    SKED_NEW(place, p->graph->n_ops);
+    SKED_OWN(run->own, order, p->graph->n_ops);
+    SKED_OWN(run->own, place, p->graph->n_ops);
     if (known != NULL)
         SKED_TRY(sked_i_schedule_order(p->graph, known->start, order, err));
     const bool useful = known != NULL && is_topological(p->graph, order, place);
@@ -71,8 +71,6 @@ sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_me
     if (x->plan.excess > 0)
         st = refuse(x, err);
 cleanup:
-    free(order);
-    free(place);
     return st;
 }
 

@@ -5,6 +5,7 @@
  */
 #ifndef SKED_METHOD_METHOD_H
 #define SKED_METHOD_METHOD_H
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -22,6 +23,7 @@ typedef struct sked_i_run {
     const double *setting;           /* [n_options] parsed, in table order */
     const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
+    sked_i_arena *own; /* arrays of the method that runs now, until it returns; for the run's own thread */
     bool goes_on; /* a turn after another one that was interrupted only for an exchange with other ranks */
     struct sked_i_driver *driver;
 } sked_i_run;

@@ -39,6 +39,7 @@ sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_e
     share->options.progress = NULL;
     share->run.options = &share->options;
     share->run.driver = NULL;
+    share->run.own = NULL; /* of another thread */
     SKED_TRY(sked_i_driver_open(&share->run, sked_i_run_wanted(run), err));
     share->run.driver->current = run->driver->current;
     share->run.driver->bound = run->driver->bound;

@@ -98,9 +98,9 @@ static sked_status generate_backward(lister *x, const config *c, bool *fits, ske
     const int32_t n = p->graph->n_ops;
     sked_status st = SKED_OK;
     if (x->mirrored == NULL)
-        SKED_NEW(x->mirrored, n);
+        SKED_OWN(x->run->own, x->mirrored, n);
     if (p->devices > 0 && x->mirrored_device == NULL)
-        SKED_NEW(x->mirrored_device, n);
+        SKED_OWN(x->run->own, x->mirrored_device, n);
     SKED_TRY(get_view(x, true, err));
     SKED_TRY(sked_i_priority_rank(p, &x->view[1], c->priority, c->noise, &x->rng, x->rank, err));
     SKED_TRY(generate(x, true, c->serial, NULL, x->mirrored, x->mirrored_device, fits, err));
@@ -148,7 +148,7 @@ static sked_status try_single_devices(lister *x, sked_error *err)
     sked_status st = SKED_OK;
     bool fits;
     if (x->mirrored_device == NULL)
-        SKED_NEW(x->mirrored_device, n);
+        SKED_OWN(x->run->own, x->mirrored_device, n);
     SKED_TRY(get_view(x, false, err));
     SKED_TRY(sked_i_priority_rank(x->p, &x->view[0], SKED_I_CRITICAL_PATH, 0, &x->rng, x->rank, err));
     for (int32_t d = 0;
@@ -260,7 +260,7 @@ static sked_status list_run(sked_i_run *run, sked_error *err)
     lister x = {.run = run, .p = run->problem, .costs = run->costs};
     const int32_t n = x.p->graph->n_ops;
     sked_i_rng_seed(&x.rng, run->options->seed, 0);
-    SKED_NEW(x.rank, n);
+    SKED_OWN(run->own, x.rank, n);
     SKED_TRY(sked_schedule_create(n, x.p->devices, &x.s, err));
     SKED_TRY(x.p->objective == SKED_OBJECTIVE_MAKESPAN ? run_makespan(run, &x, err)
                                                        : run_shape(run, &x, err));
@@ -270,9 +270,6 @@ cleanup:
         sked_i_pools_free(&x.pools[k]);
     }
     sked_schedule_destroy(x.s);
-    free(x.rank);
-    free(x.mirrored);
-    free(x.mirrored_device);
     return st;
 }
 

@@ -31,7 +31,7 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
     sked_i_dag view = {0};
     sked_i_memory_decoder *decoder = NULL;
     sked_schedule *s = NULL;
-    int32_t *rank = NULL, *device = NULL;
+    int32_t *rank, *device;
     sked_i_rng rng;
     sked_i_rng_seed(&rng, run->options->seed, 0);
     SKED_TRY(sked_i_memory_limits_open(run, planning, &x, err));
@@ -39,8 +39,8 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
     SKED_TRY(sked_i_memory_decoder_create(&x.model, &decoder, err));
     sked_i_memory_decoder_hear(decoder, &run->limit);
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
-    SKED_NEW(rank, s->ops);
-    SKED_NEW(device, s->ops);
+    SKED_OWN(run->own, rank, s->ops);
+    SKED_OWN(run->own, device, s->ops);
     for (int64_t k = 0; k < (tries > more ? tries : more); k++) {
         if (k > 0 &&
             (sked_i_run_over(run) || (k >= tries && sked_i_run_count(run) == sked_i_run_wanted(run))))
@@ -58,7 +58,5 @@ cleanup:
     sked_i_memory_limits_close(&x);
     sked_i_dag_free(&view);
     sked_schedule_destroy(s);
-    free(rank);
-    free(device);
     return st;
 }

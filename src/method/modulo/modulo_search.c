@@ -606,12 +606,9 @@ static sked_status search_all(searcher *s, sked_error *err)
 
 static void close_searcher(searcher *s)
 {
-    free(s->lo);
-    free(s->hi);
-    free(s->start);
-    free(s->hint);
     sked_i_ims_destroy(s->ims);
     sked_i_frame_destroy(s->frame);
+    sked_i_arena_free(&s->hand.own); /* the caller's searcher is no hand */
 }
 
 static sked_status open_searcher(searcher *s, sked_i_run *run, const sked_i_loop *loop, int index,
@@ -627,10 +624,10 @@ static sked_status open_searcher(searcher *s, sked_i_run *run, const sked_i_loop
     sked_i_rng_seed(&s->rng, run->options->seed, (uint64_t)index);
     SKED_TRY(sked_i_frame_create(loop, &s->frame, err));
     SKED_TRY(sked_i_ims_create(loop, &s->ims, err));
-    SKED_NEW(s->lo, loop->n);
-    SKED_NEW(s->hi, loop->n);
-    SKED_NEW(s->start, loop->n);
-    SKED_NEW(s->hint, loop->n);
+    SKED_OWN(&s->hand.own, s->lo, loop->n);
+    SKED_OWN(&s->hand.own, s->hi, loop->n);
+    SKED_OWN(&s->hand.own, s->start, loop->n);
+    SKED_OWN(&s->hand.own, s->hint, loop->n);
 cleanup:
     return st;
 }

@@ -99,32 +99,22 @@ static const sked_i_crew_kind cumulative_kind = {
 
 /* ------------------------------------------------------------------ the cumulative form */
 
-static void destroy_cumulative(void *state)
+static void drop(sked_i_crew *crew)
 {
-    cumulative *c = state;
-    sked_i_crew_close(&c->crew);
-    sked_i_cumulative_destroy(c->form);
-    free(c->seed);
-    free(c);
+    sked_i_cumulative_destroy(((cumulative *)crew)->form);
 }
 
-static sked_status create_cumulative(sked_i_run *run, cumulative **out, sked_error *err)
+static sked_status make(sked_i_run *run, sked_i_crew *crew, sked_error *err)
 {
     sked_status st = SKED_OK;
-    cumulative *c = NULL;
-    SKED_NEW0(c, 1);
+    cumulative *c = (cumulative *)crew;
     SKED_TRY(sked_i_cumulative_create(run->problem, &c->form, err));
-    sked_i_crew_init(&c->crew, &cumulative_kind, (size_t)c->form->n * sizeof(int32_t));
-    SKED_NEW(c->seed, c->form->n);
-    c->crew.scale = c->form->scale;
-    c->crew.reserve = 2e-6 * c->form->n; /* validating a schedule takes time as well */
-    c->crew.fixed = c->form->fixed != NULL;
-    SKED_TRY(sked_i_run_keep(run, c, destroy_cumulative, err));
-    *out = c;
-    return SKED_OK;
+    sked_i_crew_init(crew, &cumulative_kind, (size_t)c->form->n * sizeof(int32_t));
+    SKED_OWN(&crew->own, c->seed, c->form->n);
+    crew->scale = c->form->scale;
+    crew->reserve = 2e-6 * c->form->n; /* validating a schedule takes time as well */
+    crew->fixed = c->form->fixed != NULL;
 cleanup:
-    if (c != NULL)
-        destroy_cumulative(c);
     return st;
 }
 
@@ -138,16 +128,15 @@ static int32_t goal_of(const sked_i_run *run, const sked_i_cumulative *c)
 
 static sked_status run_cumulative(sked_i_run *run, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    cumulative *c = sked_i_run_state(run);
-    if (c == NULL)
-        SKED_TRY(create_cumulative(run, &c, err));
+    sked_i_crew *crew;
+    const sked_status st = sked_i_crew_of_run(run, sizeof(cumulative), make, drop, &crew, err);
+    if (st != SKED_OK)
+        return st;
+    cumulative *c = (cumulative *)crew;
     c->seeded = sked_i_run_incumbent(run) != NULL;
     if (c->seeded)
         sked_i_cumulative_keys(c->form, sked_i_run_incumbent(run), c->seed);
-    st = sked_i_crew_run(&c->crew, run, goal_of(run, c->form), err);
-cleanup:
-    return st;
+    return sked_i_crew_run(crew, run, goal_of(run, c->form), err);
 }
 
 /* ------------------------------------------------------------------ the method */
@@ -203,8 +192,6 @@ const sked_i_method sked_i_method_search = {
              .summary = "improvement search: the best schedule in the time given",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
-                         SKED_CAN_MAKESPAN | SKED_CAN_MACHINES | SKED_CAN_LIMITS,
-             .options = NULL,
-             .n_options = 0},
+                         SKED_CAN_MAKESPAN | SKED_CAN_MACHINES | SKED_CAN_LIMITS},
     .run = run_search,
 };

@@ -16,16 +16,6 @@ typedef struct sked_i_search_worker {
     const int32_t *seed;                /* [n] keys of a schedule found elsewhere, NULL: none */
 } sked_i_search_worker;
 
-/* True when the worker must return what it has. Offers news now and then; call it once per evaluation. */
-static inline bool sked_i_search_over(sked_i_search_worker *w)
-{
-    return sked_i_crew_over(&w->base.client);
-}
-/* Adds to the evaluations of the worker. */
-static inline void sked_i_search_count(sked_i_search_worker *w, int64_t evaluations)
-{
-    w->base.client.evaluations += evaluations;
-}
 /* Makespan of the incumbent, INT32_MAX: none. */
 static inline int32_t sked_i_search_best(const sked_i_search_worker *w)
 {
