@@ -6,6 +6,7 @@
 #include "method/method.h"
 
 typedef struct sked_i_memory_limits {
+    sked_i_arena arena;
     sked_i_stores model;
     sked_i_memory_plan plan;
     sked_i_client client; /* evaluations of planning */

@@ -13,6 +13,8 @@ enum { poll_mask = 255, max_steps = 1 << 22, max_hints = 64, buckets = 2048, man
 /* Mean durations up to which one entry per time unit is faster than a list of changes. */
 enum { max_mean_plain = 48, max_mean_vector = 14 };
 
+#define KERNEL __attribute__((always_inline)) static inline /* one copy per form of the timeline */
+
 /* ------------------------------------------------------------------ work space */
 
 sked_status sked_i_sgs_use_plain(sked_i_sgs *s, sked_error *err)
@@ -23,7 +25,6 @@ sked_status sked_i_sgs_use_plain(sked_i_sgs *s, sked_error *err)
     int32_t last = 0;
     if (s->free_at != NULL) /* it is plain */
         return SKED_OK;
-    sked_i_serial_destroy(s->serial);
     s->serial = NULL;
     for (int32_t i = 0; s->fixed != NULL && i < n; i++)
         last = s->fixed[i] > last ? s->fixed[i] : last;
@@ -56,7 +57,7 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
     s->steps = (int64_t)core->span + 1;
     const bool brief = s->steps <= max_steps && core->work <= max_mean_vector * n;
     if (fixed == NULL && sked_i_serial_fit(core, brief))
-        SKED_TRY(sked_i_serial_create(core, brief, limit, &s->serial, err));
+        SKED_TRY(sked_i_serial_create(&s->arena, core, brief, limit, &s->serial, err));
     else
         SKED_TRY(sked_i_sgs_use_plain(s, err));
     SKED_OWN(&s->arena, s->free_now, w);
@@ -82,7 +83,6 @@ void sked_i_sgs_destroy(sked_i_sgs *s)
     if (s == NULL)
         return;
     sked_i_arena_free(&s->arena);
-    sked_i_serial_destroy(s->serial);
     free(s);
 }
 
@@ -290,60 +290,45 @@ static inline void place_fixed(sked_i_sgs *s, int32_t *start, int w)
     }
 }
 
-static inline int32_t serial_steps(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start, int w)
+/* The earliest place of op i from t on; taken. hint: no room for its kind before that step or entry. */
+KERNEL int32_t place(sked_i_sgs *s, int32_t i, int32_t t, int w, bool steps)
+{
+    const sked_i_core *core = s->core;
+    const uint64_t *demand = core->demand + (int64_t)i * w;
+    const int32_t d = core->duration[i];
+    if (s->hinted) {
+        int32_t *hint = &s->hint[core->kind[i]];
+        while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
+            ++*hint;
+        const int32_t at = steps ? *hint : s->change[*hint];
+        t = at > t ? at : t;
+    }
+    if (steps) {
+        t = find_steps(s, t, d, demand, w);
+        take_steps(s, t, d, demand, w);
+        return t;
+    }
+    const window at = find_window(s, t, d, demand, w);
+    take_window(s, at, d, demand, w);
+    return at.time;
+}
+
+KERNEL int32_t serial(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start, int w, bool steps)
 {
     const sked_i_core *core = s->core;
     int32_t makespan = 0;
-    clear_steps(s, w);
+    if (steps)
+        clear_steps(s, w);
+    else
+        clear_changes(s, w);
     place_fixed(s, start, w);
     for (int32_t k = 0; k < core->n; k++) {
         const int32_t i = list[k], d = core->duration[i];
-        const uint64_t *demand = core->demand + (int64_t)i * w;
         int32_t t = earliest(core, i, start);
         if (is_fixed(s, i, t))
             t = s->fixed[i];
-        else if (d > 0 && !is_nothing(demand, w)) {
-            if (s->hinted) {
-                int32_t *hint = &s->hint[core->kind[i]];
-                while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
-                    ++*hint;
-                t = *hint > t ? *hint : t;
-            }
-            t = find_steps(s, t, d, demand, w);
-            take_steps(s, t, d, demand, w);
-        }
-        start[i] = t;
-        if (t + core->tail[i] > cutoff || poll(s, k))
-            return SKED_I_ABORTED;
-        makespan = t + d > makespan ? t + d : makespan;
-    }
-    return makespan;
-}
-
-static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start,
-                                     int w)
-{
-    const sked_i_core *core = s->core;
-    int32_t makespan = 0;
-    clear_changes(s, w);
-    place_fixed(s, start, w);
-    for (int32_t k = 0; k < core->n; k++) {
-        const int32_t i = list[k], d = core->duration[i];
-        const uint64_t *demand = core->demand + (int64_t)i * w;
-        int32_t t = earliest(core, i, start);
-        if (is_fixed(s, i, t)) {
-            t = s->fixed[i];
-        } else if (d > 0 && !is_nothing(demand, w)) {
-            if (s->hinted) {
-                int32_t *hint = &s->hint[core->kind[i]];
-                while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
-                    ++*hint;
-                t = s->change[*hint] > t ? s->change[*hint] : t;
-            }
-            const window at = find_window(s, t, d, demand, w);
-            t = at.time;
-            take_window(s, at, d, demand, w);
-        }
+        else if (d > 0 && !is_nothing(core->demand + (int64_t)i * w, w))
+            t = place(s, i, t, w, steps);
         start[i] = t;
         if (t + core->tail[i] > cutoff || poll(s, k))
             return SKED_I_ABORTED;
@@ -354,13 +339,12 @@ static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t
 
 int32_t sked_i_sgs_serial(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start)
 {
+    const int32_t w = s->core->words;
     if (s->serial != NULL)
         return sked_i_serial_run(s->serial, list, cutoff, start);
     if (s->stepwise)
-        return s->core->words == 1 ? serial_steps(s, list, cutoff, start, 1)
-                                   : serial_steps(s, list, cutoff, start, s->core->words);
-    return s->core->words == 1 ? serial_changes(s, list, cutoff, start, 1)
-                               : serial_changes(s, list, cutoff, start, s->core->words);
+        return w == 1 ? serial(s, list, cutoff, start, 1, true) : serial(s, list, cutoff, start, w, true);
+    return w == 1 ? serial(s, list, cutoff, start, 1, false) : serial(s, list, cutoff, start, w, false);
 }
 
 /* ------------------------------------------------------------------ parallel scheme */

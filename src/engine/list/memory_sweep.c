@@ -1,7 +1,5 @@
 #include "engine/list/memory_sweep.h"
 
-#include "base/memory.h"
-
 #include <string.h>
 
 enum { looks = 16 };
@@ -195,10 +193,7 @@ double sked_i_memory_sweep_run(sweep *x, double budget, const sked_i_limit *limi
 
 void sked_i_memory_sweep_free(sweep *x)
 {
-    void *const owned[] = {x->arrival, x->growth, x->waiting,    x->left,  x->last,
-                           x->phase,   x->stack,  x->pending.at, x->words, x->start};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_arena_free(&x->arena);
 }
 
 sked_status sked_i_memory_sweep_make(const sked_i_dag *v, const sked_i_uses *u, sweep *x, sked_error *err)
@@ -206,16 +201,16 @@ sked_status sked_i_memory_sweep_make(const sked_i_dag *v, const sked_i_uses *u, 
     const int32_t n = v->n;
     sked_status st = SKED_OK;
     *x = (sweep){.v = v, .u = u};
-    SKED_NEW(x->arrival, n);
-    SKED_NEW(x->growth, n);
-    SKED_NEW(x->waiting, n);
-    SKED_NEW(x->left, n);
-    SKED_NEW(x->last, n);
-    SKED_NEW(x->phase, n);
-    SKED_NEW(x->stack, n);
-    SKED_NEW(x->pending.at, n);
-    SKED_NEW(x->words, sked_i_set_words(n));
-    SKED_NEW(x->start, n);
+    SKED_OWN(&x->arena, x->arrival, n);
+    SKED_OWN(&x->arena, x->growth, n);
+    SKED_OWN(&x->arena, x->waiting, n);
+    SKED_OWN(&x->arena, x->left, n);
+    SKED_OWN(&x->arena, x->last, n);
+    SKED_OWN(&x->arena, x->phase, n);
+    SKED_OWN(&x->arena, x->stack, n);
+    SKED_OWN(&x->arena, x->pending.at, n);
+    SKED_OWN(&x->arena, x->words, sked_i_set_words(n));
+    SKED_OWN(&x->arena, x->start, n);
     sked_i_set_place(&x->others, n, x->words);
 cleanup:
     return st;

@@ -6,6 +6,7 @@
  */
 #ifndef SKED_ENGINE_LIST_MEMORY_SWEEP_H
 #define SKED_ENGINE_LIST_MEMORY_SWEEP_H
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/set.h"
@@ -14,6 +15,7 @@
 
 /* After make, the user sets next, backward, early, late, urgent, urgency. */
 typedef struct sked_i_memory_sweep {
+    sked_i_arena arena;
     const sked_i_dag *v;
     const sked_i_uses *u;
     sked_i_dag_rows next; /* edges in the direction of time */

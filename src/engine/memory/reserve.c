@@ -1,23 +1,14 @@
 /* A tree of maxima with amounts that are added to whole subtrees. */
 #include "engine/memory/memory_engine.h"
 
-#include "base/memory.h"
-
-void sked_i_reserve_free(sked_i_reserve *r)
-{
-    free(r->most);
-    free(r->add);
-    *r = (sked_i_reserve){0};
-}
-
-sked_status sked_i_reserve_make(int32_t n, sked_i_reserve *r, sked_error *err)
+sked_status sked_i_reserve_make(sked_i_arena *arena, int32_t n, sked_i_reserve *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     *r = (sked_i_reserve){.leaves = 1};
     while (r->leaves < n)
         r->leaves *= 2;
-    SKED_NEW(r->most, 2 * (int64_t)r->leaves);
-    SKED_NEW(r->add, 2 * (int64_t)r->leaves);
+    SKED_OWN(arena, r->most, 2 * (int64_t)r->leaves);
+    SKED_OWN(arena, r->add, 2 * (int64_t)r->leaves);
 cleanup:
     return st;
 }

@@ -1,6 +1,5 @@
 /* Tabu search over N7 moves on one critical path per step. */
 #include "engine/shop/tabu.h"
-#include "base/memory.h"
 
 #include <assert.h>
 
@@ -17,9 +16,9 @@ sked_status sked_i_shop_tabu_init(sked_i_shop_tabu *t, const sked_i_shop_model *
     *t = (sked_i_shop_tabu){.best = INFINITY, .target = -INFINITY};
     sked_i_rng_seed(&t->rng, seed, stream);
     SKED_TRY(sked_i_shop_create(m, &t->shop, err));
-    SKED_NEW0(t->until, m->pair_mask + 1);
-    SKED_NEW(t->path, m->n);
-    SKED_NEW(t->best_sequence, m->n_members);
+    SKED_OWN0(&t->arena, t->until, m->pair_mask + 1);
+    SKED_OWN(&t->arena, t->path, m->n);
+    SKED_OWN(&t->arena, t->best_sequence, m->n_members);
     const int32_t machines = m->n_machines > 0 ? m->n_machines : 1, users = m->n_members / machines;
     t->tenure_low = 10 + users / machines;
     t->tenure_span = (users <= 2 * machines ? 4 : 5) * t->tenure_low / 10 + 1;
@@ -30,9 +29,7 @@ cleanup:
 void sked_i_shop_tabu_free(sked_i_shop_tabu *t)
 {
     sked_i_shop_destroy(t->shop);
-    free(t->until);
-    free(t->path);
-    free(t->best_sequence);
+    sked_i_arena_free(&t->arena);
 }
 
 static void note_best(sked_i_shop_tabu *t)

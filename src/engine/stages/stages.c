@@ -1,7 +1,7 @@
 /* Candidates without repeats, ranked. */
 #include "engine/stages/stages.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 #include "schedule/equal.h"
 
@@ -87,20 +87,18 @@ static sked_status rank(const sked_problem *p, sked_i_stages_candidate *list, in
 {
     sked_status st = SKED_OK;
     ranking r = {.list = list, .count = *count};
-    sked_i_stages_candidate *next = NULL;
-    int32_t *label = NULL;
-    SKED_NEW(r.order, *count);
-    SKED_NEW(r.spare, *count);
-    SKED_NEW(next, *count);
-    SKED_NEW(label, p->devices);
+    sked_i_arena arena = {0};
+    sked_i_stages_candidate *next;
+    int32_t *label;
+    SKED_OWN(&arena, r.order, *count);
+    SKED_OWN(&arena, r.spare, *count);
+    SKED_OWN(&arena, next, *count);
+    SKED_OWN(&arena, label, p->devices);
     drop_repeats(&r, p->machine == NULL, label);
     sort_by_steps(&r);
     apply(&r, next, count);
 cleanup:
-    free(r.order);
-    free(r.spare);
-    free(next);
-    free(label);
+    sked_i_arena_free(&arena);
     return st;
 }
 

@@ -37,7 +37,6 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
     SKED_TRY(sked_i_memory_limits_open(run, planning, &x, err));
     SKED_TRY(sked_i_dag_make(p, run->costs, false, false, &view, err));
     SKED_TRY(sked_i_memory_decoder_create(&x.model, &decoder, err));
-    sked_i_memory_decoder_hear(decoder, &run->limit);
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
     SKED_OWN(run->own, rank, s->ops);
     SKED_OWN(run->own, device, s->ops);
@@ -49,7 +48,7 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
                                       rank, err));
         const int first = serial ? 3 : 0, end = serial ? 4 : 3;
         for (int w = first; w < end && (w == first || !sked_i_run_over(run)); w++) {
-            const sked_i_memory_wish wish = {.rank = rank, .window = windows[w]};
+            const sked_i_memory_wish wish = {.rank = rank, .window = windows[w], .limit = &run->limit};
             SKED_TRY(offer_decoded(run, decoder, &x, &wish, s, device, err));
         }
     }

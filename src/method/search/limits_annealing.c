@@ -65,11 +65,10 @@ static void evaluate(worker *w)
     double cost = 0;
     for (int32_t k = 0; k < m->n; k++)
         w->rank[w->next.order[k]] = k;
-    const sked_i_memory_wish wish = {w->rank, w->next.wish, windows[w->next.window]};
+    const sked_i_memory_wish wish = {w->rank, w->next.wish, windows[w->next.window], x->limits.limit};
     double *start = sked_i_places_start(w->scratch);
     int32_t *device = sked_i_places_device(w->scratch, x->limits.model.n);
     w->base.client.evaluations++;
-    sked_i_memory_decoder_hear(w->decoder, x->limits.limit);
     const bool fits = sked_i_memory_decode(w->decoder, &x->limits.plan, &wish, start, device);
     if (sked_i_memory_decoder_status(w->decoder) != SKED_OK)
         sked_i_crew_fail(&w->base, sked_i_no_memory(&w->base.hand.error));
