@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Looks for the limit: an event of the parallel scheme takes up to 50 us at 100,000 ops. */
@@ -558,4 +559,27 @@ void sked_i_sgs_sort(sked_i_sgs *s, const int32_t *key, bool topological, int32_
         sort_digits(s, key, list);
     if (!topological)
         repair(s, list);
+}
+
+void sked_i_sgs_shift(const sked_i_core *core, sked_i_rng *rng, int32_t *list, int32_t *position)
+{
+    const int32_t from = (int32_t)sked_i_rng_below(rng, (uint64_t)core->n), i = list[from];
+    int32_t low = 0, high = core->n - 1;
+    for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++) {
+        const int32_t at = position[core->pred[k].op] + 1;
+        low = at > low ? at : low;
+    }
+    for (int32_t k = core->succ_ptr[i]; k < core->succ_ptr[i + 1]; k++) {
+        const int32_t at = position[core->succ[k].op] - 1;
+        high = at < high ? at : high;
+    }
+    assert(low <= from && from <= high);
+    const int32_t to = low + (int32_t)sked_i_rng_below(rng, (uint64_t)(high - low) + 1);
+    const int32_t step = to > from ? 1 : -1;
+    for (int32_t k = from; k != to; k += step) {
+        list[k] = list[k + step];
+        position[list[k]] = k;
+    }
+    list[to] = i;
+    position[i] = to;
 }

@@ -215,27 +215,6 @@ static void cross(population *p, const member *a, const member *b)
     fill_from(p, a->list, y, p->n);
 }
 
-/* Moves one op to another place its predecessors and successors allow. */
-static void shift_one(population *p)
-{
-    const sked_i_core *core = p->decode->forward->core;
-    sked_i_rng *r = &p->client->rng;
-    const int32_t from = (int32_t)sked_i_rng_below(r, (uint64_t)p->n), i = p->child[from];
-    int32_t low = 0, high = p->n - 1;
-    for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++)
-        low = p->position[core->pred[k].op] + 1 > low ? p->position[core->pred[k].op] + 1 : low;
-    for (int32_t k = core->succ_ptr[i]; k < core->succ_ptr[i + 1]; k++)
-        high = p->position[core->succ[k].op] - 1 < high ? p->position[core->succ[k].op] - 1 : high;
-    const int32_t to = low + (int32_t)sked_i_rng_below(r, (uint64_t)(high - low) + 1);
-    const int32_t step = to > from ? 1 : -1;
-    for (int32_t k = from; k != to; k += step) {
-        p->child[k] = p->child[k + step];
-        p->position[p->child[k]] = k;
-    }
-    p->child[to] = i;
-    p->position[i] = to;
-}
-
 static void mutate(population *p, int32_t moves)
 {
     if (moves == 0)
@@ -243,7 +222,7 @@ static void mutate(population *p, int32_t moves)
     for (int32_t k = 0; k < p->n; k++)
         p->position[p->child[k]] = k;
     while (moves-- > 0)
-        shift_one(p);
+        sked_i_sgs_shift(p->decode->forward->core, &p->client->rng, p->child, p->position);
 }
 
 static int32_t pick(population *p)

@@ -27,13 +27,12 @@ void sked_i_anneal_destroy(sked_i_anneal *a)
     if (a == NULL)
         return;
     sked_i_sequence_destroy(a->seq);
-    sked_i_moves_close(&a->moves);
-    free(a->key);
     free(a);
 }
 
 sked_status sked_i_anneal_create(const sked_i_sequencing *form, sked_i_client *client, sked_i_anneal_see *see,
-                                 bool see_all, sked_i_anneal **out, sked_error *err)
+                                 bool see_all, const sked_i_limit *limit, sked_i_anneal **out,
+                                 sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_anneal *a = NULL;
@@ -42,8 +41,9 @@ sked_status sked_i_anneal_create(const sked_i_sequencing *form, sked_i_client *c
     a->see = see;
     a->see_all = see_all;
     SKED_TRY(sked_i_sequence_create(form, &a->seq, err));
+    a->seq->limit = limit;
     SKED_TRY(sked_i_moves_open(a->seq, &client->rng, &a->moves, err));
-    SKED_NEW(a->key, form->n);
+    SKED_OWN(&a->seq->arena, a->key, form->n);
     *out = a;
     return SKED_OK;
 cleanup:
@@ -83,11 +83,6 @@ void sked_i_anneal_build(sked_i_anneal *a)
 sked_status sked_i_anneal_status(const sked_i_anneal *a)
 {
     return a->seq->status;
-}
-
-void sked_i_anneal_listen(sked_i_anneal *a, const sked_i_limit *limit)
-{
-    a->seq->limit = limit;
 }
 
 /* ------------------------------------------------------------------ cooling */

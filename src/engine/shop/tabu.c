@@ -54,19 +54,12 @@ static inline int64_t *mark_of(const sked_i_shop_tabu *t, int32_t first, int32_t
 /* Would the move bring back an order that was given up a short while ago? */
 static bool is_tabu(const sked_i_shop_tabu *t, sked_i_shop_move move)
 {
-    const sked_i_shop *s = t->shop;
-    if (move.forward) {
-        for (int32_t x = s->after[move.u];; x = s->after[x]) {
-            if (*mark_of(t, x, move.u) > t->step)
-                return true;
-            if (x == move.v)
-                return false;
-        }
-    }
-    for (int32_t x = s->before[move.v];; x = s->before[x]) {
-        if (*mark_of(t, move.v, x) > t->step)
+    const int32_t op = move.forward ? move.u : move.v, end = move.forward ? move.v : move.u;
+    const int32_t *next = move.forward ? t->shop->after : t->shop->before;
+    for (int32_t x = next[op];; x = next[x]) {
+        if (*(move.forward ? mark_of(t, x, op) : mark_of(t, op, x)) > t->step)
             return true;
-        if (x == move.u)
+        if (x == end)
             return false;
     }
 }
@@ -126,18 +119,13 @@ static void forbid_return(sked_i_shop_tabu *t, sked_i_shop_move move)
     const sked_i_shop *s = t->shop;
     const int64_t until =
         t->step + t->tenure_low + (int64_t)sked_i_rng_below(&t->rng, (uint64_t)t->tenure_span);
-    if (move.forward)
-        for (int32_t x = s->after[move.u];; x = s->after[x]) {
-            *mark_of(t, move.u, x) = until;
-            if (x == move.v)
-                break;
-        }
-    else
-        for (int32_t x = s->before[move.v];; x = s->before[x]) {
-            *mark_of(t, x, move.v) = until;
-            if (x == move.u)
-                break;
-        }
+    const int32_t op = move.forward ? move.u : move.v, end = move.forward ? move.v : move.u;
+    const int32_t *next = move.forward ? s->after : s->before;
+    for (int32_t x = next[op];; x = next[x]) {
+        *(move.forward ? mark_of(t, op, x) : mark_of(t, x, op)) = until;
+        if (x == end)
+            return;
+    }
 }
 
 static bool take_step(sked_i_shop_tabu *t)

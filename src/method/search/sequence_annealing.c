@@ -184,9 +184,8 @@ static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
     sked_status st = SKED_OK;
     worker *w = (worker *)base;
     w->shared = (sequences *)base->crew;
-    SKED_TRY(sked_i_anneal_create(w->shared->form, &base->client, see, base->elites.capacity > 0, &w->anneal,
-                                  err));
-    sked_i_anneal_listen(w->anneal, &base->limit);
+    SKED_TRY(sked_i_anneal_create(w->shared->form, &base->client, see, base->elites.capacity > 0,
+                                  &base->limit, &w->anneal, err));
     w->scratch = sked_i_arena_alloc(&base->hand.own, 1, base->crew->size);
     SKED_OWN(&base->hand.own, w->label, w->shared->form->m);
     if (w->scratch == NULL)
