@@ -49,29 +49,24 @@ sked_status sked_i_hands_fill(sked_i_hands *h, int count, sked_error *err)
     return st;
 }
 
-typedef struct stretch {
-    sked_i_hands *hands;
-    sked_status (*work)(sked_i_hand *hand, sked_error *err);
-} stretch;
-
 static void work_one(void *data, int index)
 {
-    const stretch *s = data;
-    sked_i_hand *hand = s->hands->hand[index];
-    hand->status = s->work(hand, &hand->error);
+    const sked_i_hands *h = data;
+    h->hand[index]->status = h->work(h->hand[index], &h->hand[index]->error);
 }
 
 sked_status sked_i_hands_work(sked_i_hands *h, int count,
                               sked_status (*work)(sked_i_hand *hand, sked_error *err), sked_error *err)
 {
     sked_status st = SKED_OK;
+    h->work = work;
     for (int k = 0; k < count; k++) {
         h->hand[k]->error = (sked_error){0};
         h->hand[k]->run = h->apart ? &h->hand[k]->share.run : h->run;
         if (h->apart)
             SKED_TRY(sked_i_share_tell(&h->hand[k]->share, h->run, err));
     }
-    SKED_TRY(sked_i_parallel(count, work_one, &(stretch){h, work}, err));
+    SKED_TRY(sked_i_parallel(count, work_one, h, err));
     for (int k = 0; k < count; k++) {
         if (h->hand[k]->status != SKED_OK)
             return sked_i_fail(err, h->hand[k]->status, "%s", h->hand[k]->error.message);

@@ -35,6 +35,7 @@ struct sked_i_hands {
     void *owner;        /* what the workers share, for the user alone */
     sked_i_hand **hand; /* [count] */
     int count;
+    sked_status (*work)(sked_i_hand *hand, sked_error *err); /* of this stretch */
 };
 
 /* Opens workers until there are `count`. After a failure those opened before stay. */

@@ -95,28 +95,6 @@ static int32_t next_critical(const hefter *x, int32_t i, double longest)
     return next;
 }
 
-/* The device that runs the critical path in the least time; ops it cannot run count most. */
-static int32_t critical_device(const hefter *x, const int32_t *path, int32_t length)
-{
-    int32_t best = 0, least_unable = INT32_MAX;
-    double least = INFINITY;
-    for (int32_t d = 0; d < x->p->devices; d++) {
-        int32_t unable = 0;
-        double sum = 0;
-        for (int32_t k = 0; k < length; k++) {
-            const double t = x->view.costs ? sked_i_time(x->view.costs, path[k], d) : 0;
-            unable += isinf(t);
-            sum += isinf(t) ? 0 : t;
-        }
-        if (unable < least_unable || (unable == least_unable && sum < least)) {
-            best = d;
-            least = sum;
-            least_unable = unable;
-        }
-    }
-    return best;
-}
-
 static sked_status fix_critical_path(hefter *x, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -133,7 +111,7 @@ static sked_status fix_critical_path(hefter *x, sked_error *err)
     longest -= 1e-9 * longest; /* sums along one path may differ by rounding */
     for (int32_t i = first_critical(x, longest); i >= 0; i = next_critical(x, i, longest))
         path[length++] = i;
-    const int32_t d = critical_device(x, path, length);
+    const int32_t d = sked_i_fastest_device(x->run->costs, path, length);
     for (int32_t k = 0; k < length; k++)
         if (x->view.costs == NULL || sked_i_time(x->view.costs, path[k], d) < INFINITY)
             x->fix[path[k]] = d;

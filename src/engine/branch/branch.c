@@ -178,11 +178,14 @@ static bool collect_pairs(const sked_problem *p, const pool_walk *w, int32_t *us
     return true;
 }
 
-static bool lags_cover_durations(const sked_graph *g)
+/* No lag is less than the duration before it; exactly: all are equal to it. */
+static bool lags_cover_durations(const sked_graph *g, bool exactly)
 {
-    for (int64_t e = 0; e < g->n_edges; e++)
-        if (g->edge_distance[e] == 0 && g->edge_lag[e] < g->duration[g->edge_from[e]])
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const double beyond = g->edge_lag[e] - g->duration[g->edge_from[e]];
+        if (g->edge_distance[e] == 0 && (beyond < 0 || (exactly && beyond > 0)))
             return false;
+    }
     return true;
 }
 
@@ -201,7 +204,7 @@ static sked_status find_pairs(const sked_problem *p, pair_list *out, sked_error 
     for (pool_walk w = first_pool(p); next_pool(p, &w);)
         if (isfinite(w.capacity) && !collect_pairs(p, &w, user, out))
             SKED_TRY(sked_i_no_memory(err));
-    out->orderly = lags_cover_durations(p->graph);
+    out->orderly = lags_cover_durations(p->graph, false);
 cleanup:
     return st;
 }
@@ -344,14 +347,6 @@ static bool add_store(branch *b)
 
 /* ------------------------------------------------------------------ dominance */
 
-static bool lags_are_durations(const sked_graph *g)
-{
-    for (int64_t e = 0; e < g->n_edges; e++)
-        if (g->edge_distance[e] == 0 && g->edge_lag[e] != g->duration[g->edge_from[e]])
-            return false;
-    return true;
-}
-
 static bool same_needs(const sked_problem *p, int32_t i, int32_t j)
 {
     const sked_graph *g = p->graph;
@@ -387,7 +382,7 @@ static bool add_dominance(branch *b, const sked_i_closure *c)
 {
     const sked_graph *g = b->p->graph;
     int32_t added = 0;
-    if (c == NULL || sked_i_has_transfers(b->p) || !lags_are_durations(g))
+    if (c == NULL || sked_i_has_transfers(b->p) || !lags_cover_durations(g, true))
         return true;
     for (int32_t i = 0; i < b->n; i++)
         for (int32_t j = 0; j < b->n && added < max_dominance; j++) {

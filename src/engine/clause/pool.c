@@ -201,11 +201,6 @@ static int by_demand(const void *x, const void *y)
     return (a->var > b->var) - (a->var < b->var);
 }
 
-static bool check(sked_i_clause_solver *s, void *self)
-{
-    return sked_i_clause_energy(s, self);
-}
-
 static sked_i_clause_pool *create(sked_i_arena *memory, double capacity, sked_i_clause_task *task,
                                   int32_t count)
 {
@@ -232,7 +227,7 @@ bool sked_i_clause_add_pool(sked_i_clause_solver *s, double capacity, sked_i_cla
     if (p == NULL)
         return s->failed = true, false;
     const sked_i_clause_propagator plug = {
-        .self = p, .propagate = propagate, .check = check, .cost = 2 * (int64_t)count};
+        .self = p, .propagate = propagate, .check = sked_i_clause_energy, .cost = 2 * (int64_t)count};
     bool fine = sked_i_clause_add_propagator(s, plug, &number);
     for (int32_t k = 0; fine && k < count; k++)
         fine = sked_i_clause_tell(s, number, task[k].var);

@@ -32,5 +32,5 @@ bool sked_i_clause_add_pool(sked_i_clause_solver *s, double capacity, sked_i_cla
 
 /* Some interval holds more work than the pool has room for: false, and the conflict says why (energy.c).
  * Needs the orders of a finished time-table pass. */
-bool sked_i_clause_energy(sked_i_clause_solver *s, sked_i_clause_pool *pool);
+bool sked_i_clause_energy(sked_i_clause_solver *s, void *pool);
 #endif

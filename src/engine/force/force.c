@@ -63,12 +63,24 @@ static void spread_value(force *f, int32_t i, double sign)
     }
 }
 
-static int32_t end_of_value(const force *f, int32_t i)
+static inline int32_t later(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int32_t sooner(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Latest reader of the value of op i, `without` left out (-1: none). */
+static int32_t end_of_value(const force *f, int32_t i, int32_t without)
 {
     const sked_i_uses *u = &f->x->uses;
     int32_t end = f->middle[i];
     for (int64_t k = u->reader_ptr[i]; k < u->reader_ptr[i + 1]; k++)
-        end = f->middle[u->reader[k]] > end ? f->middle[u->reader[k]] : end;
+        if (u->reader[k] != without)
+            end = later(end, f->middle[u->reader[k]]);
     return end;
 }
 
@@ -106,11 +118,11 @@ static void set_window(force *f, int32_t i, int32_t e, int32_t l)
     f->early[i] = e;
     f->late[i] = l;
     f->middle[i] = e + (l - e) / 2;
-    f->end[i] = end_of_value(f, i);
+    f->end[i] = end_of_value(f, i, -1);
     spread_value(f, i, 1);
     for (int64_t k = u->input_ptr[i]; k < u->input_ptr[i + 1]; k++) {
         const int32_t q = u->input[k];
-        const int32_t end = f->middle[i] >= f->end[q] ? f->middle[i] : end_of_value(f, q);
+        const int32_t end = f->middle[i] >= f->end[q] ? f->middle[i] : end_of_value(f, q, -1);
         if (end == f->end[q])
             continue;
         spread_value(f, q, -1);
@@ -133,17 +145,6 @@ static inline double mean_load(const force *f, int32_t i, int32_t e, int32_t l)
             q->amount[k] * f->scale[q->pool[k]] * (sums[l + d + 1] - sums[e + d] - sums[l + 1] + sums[e]);
     }
     return total / (l - e + 1);
-}
-
-/* The window that remains for a neighbour when op i starts at t. */
-static inline int32_t later(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline int32_t sooner(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
 }
 
 static double force_on_loads(const force *f, int32_t i, int32_t t)
@@ -173,19 +174,6 @@ static double force_on_loads(const force *f, int32_t i, int32_t t)
 static inline double memory_between(const force *f, int32_t begin, int32_t end)
 {
     return end > begin ? f->sum[end] - f->sum[begin] : 0;
-}
-
-/* Latest reader of q without op i. */
-static int32_t end_without(const force *f, int32_t q, int32_t i)
-{
-    const sked_i_uses *u = &f->x->uses;
-    int32_t end = f->middle[q];
-    if (f->middle[i] < f->end[q])
-        return f->end[q];
-    for (int64_t k = u->reader_ptr[q]; k < u->reader_ptr[q + 1]; k++)
-        if (u->reader[k] != i)
-            end = later(end, f->middle[u->reader[k]]);
-    return end;
 }
 
 /* others[k]: end of the k-th input without op i. */
@@ -225,8 +213,10 @@ static double best_start(const force *f, int32_t i, int32_t *others, int32_t *be
     const int32_t e = f->early[i], width = f->late[i] - e + 1;
     const int32_t count = width < max_starts ? width : max_starts;
     double least = INFINITY;
-    for (int64_t k = x->memory ? x->uses.input_ptr[i] : 0; x->memory && k < x->uses.input_ptr[i + 1]; k++)
-        others[k - x->uses.input_ptr[i]] = end_without(f, x->uses.input[k], i);
+    for (int64_t k = x->memory ? x->uses.input_ptr[i] : 0; x->memory && k < x->uses.input_ptr[i + 1]; k++) {
+        const int32_t q = x->uses.input[k];
+        others[k - x->uses.input_ptr[i]] = f->middle[i] < f->end[q] ? f->end[q] : end_of_value(f, q, i);
+    }
     for (int32_t c = 0; c < count; c++) {
         const int32_t t = count < 2 ? e : e + (int32_t)((int64_t)c * (width - 1) / (count - 1));
         const double at = x->memory ? force_on_values(f, i, t, others) : force_on_loads(f, i, t);
@@ -430,7 +420,7 @@ static void begin(force *f)
             spread(f, i, 1);
     }
     for (int32_t i = 0; x->memory && i < x->n; i++) {
-        f->end[i] = end_of_value(f, i);
+        f->end[i] = end_of_value(f, i, -1);
         spread_value(f, i, 1);
     }
 }

@@ -201,3 +201,24 @@ cleanup:
     free(size);
     return st;
 }
+
+int32_t sked_i_fastest_device(const sked_i_costs *c, const int32_t *op, int32_t n)
+{
+    int32_t best = 0, most = -1;
+    double least = INFINITY;
+    for (int32_t d = 0; d < c->devices; d++) {
+        int32_t able = 0;
+        double sum = 0;
+        for (int32_t k = 0; k < n; k++) {
+            const double t = sked_i_time(c, op != NULL ? op[k] : k, d);
+            able += t < INFINITY;
+            sum += t < INFINITY ? t : 0;
+        }
+        if (able > most || (able == most && sum < least)) {
+            best = d;
+            most = able;
+            least = sum;
+        }
+    }
+    return best;
+}

@@ -63,6 +63,10 @@ SKED_MUST_CHECK sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_me
 SKED_MUST_CHECK sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *mean,
                                                     sked_error *err);
 
+/* The device that can run the most of these ops (NULL: of ops 0 .. n - 1), of such the one with the least
+ * time. */
+int32_t sked_i_fastest_device(const sked_i_costs *c, const int32_t *op, int32_t n);
+
 /* What a generation scheme starts from. Arrays are the caller's; NULL where nothing is asked for. */
 typedef struct sked_i_list_input {
     const sked_i_dag *view;

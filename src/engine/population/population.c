@@ -232,11 +232,6 @@ static int32_t pick(population *p)
     return is_worse(&p->member[a], &p->member[b]) ? b : a;
 }
 
-static bool flip(sked_i_rng *r, double chance)
-{
-    return sked_i_rng_uniform(r) < chance;
-}
-
 /* The next first member: the schedule given, the priority rule itself, blurred forms of it. */
 static bool found_one(population *p)
 {
@@ -260,7 +255,7 @@ static bool breed(population *p)
     const member *a = &p->member[pick(p)], *b = &p->member[pick(p)];
     bool parallel = a->parallel;
     cross(p, a, b);
-    if (flip(r, 0.05))
+    if (sked_i_rng_uniform(r) < 0.05)
         parallel = p->decode->forward->fixed == NULL && !parallel;
     mutate(p, (int32_t)sked_i_rng_below(r, 3));
     const int32_t cost = decode(p, parallel);

@@ -82,12 +82,6 @@ static sked_status choose_engine(const sked_i_run *run, int wanted, int *engine,
     return SKED_OK;
 }
 
-static sked_status run_engine(sked_i_run *run, int engine, sked_error *err)
-{
-    return engine == ENGINE_BRANCH ? sked_i_exact_branch(run, err)
-                                   : sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
-}
-
 static sked_status run_exact(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
@@ -102,7 +96,8 @@ static sked_status run_exact(sked_i_run *run, sked_error *err)
         SKED_TRY(sked_i_run_offer_start(run, err));
     warm_start(run, run->setting[OPTION_WARM]);
     if (!sked_i_run_over(run))
-        st = run_engine(run, engine, err);
+        st = engine == ENGINE_BRANCH ? sked_i_exact_branch(run, err)
+                                     : sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 cleanup:
     return st;
 }

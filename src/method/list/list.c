@@ -36,7 +36,6 @@ typedef struct lister {
     const sked_i_costs *costs;
     sked_i_dag view[2];    /* forward, mirrored; made when first needed */
     sked_i_pools pools[2]; /* without and with the devices as a pool */
-    bool have_view[2], have_pools[2];
     int32_t *rank;
     double *mirrored; /* starts of a backward pass */
     int32_t *mirrored_device;
@@ -46,21 +45,15 @@ typedef struct lister {
 
 static sked_status get_view(lister *x, bool mirrored, sked_error *err)
 {
-    if (x->have_view[mirrored])
-        return SKED_OK;
-    const sked_status st =
-        sked_i_dag_make(x->p, x->costs, mirrored, sked_i_has_transfers(x->p), &x->view[mirrored], err);
-    x->have_view[mirrored] = st == SKED_OK;
-    return st;
+    sked_i_dag *v = &x->view[mirrored];
+    return v->out.ptr != NULL ? SKED_OK
+                              : sked_i_dag_make(x->p, x->costs, mirrored, sked_i_has_transfers(x->p), v, err);
 }
 
 static sked_status get_pools(lister *x, bool with_devices, sked_error *err)
 {
-    if (x->have_pools[with_devices])
-        return SKED_OK;
-    const sked_status st = sked_i_pools_make(x->p, with_devices, &x->pools[with_devices], err);
-    x->have_pools[with_devices] = st == SKED_OK;
-    return st;
+    sked_i_pools *q = &x->pools[with_devices];
+    return q->class_ptr != NULL ? SKED_OK : sked_i_pools_make(x->p, with_devices, q, err);
 }
 
 /* One pass in the direction of the view, into start and device. Fixed starts: forward views only. */

@@ -3,6 +3,7 @@
 #include "form/shop.h"
 
 #include "method/search/limits_annealing.h"
+#include "method/search/places.h"
 #include "method/search/sequence_annealing.h"
 #include "method/search/shop_search.h"
 #include "schedule/equal.h"
@@ -152,16 +153,6 @@ static bool needs_devices(const sked_problem *p)
     return false;
 }
 
-static sked_status offer_empty(sked_i_run *run, sked_error *err)
-{
-    sked_schedule *s = NULL;
-    sked_status st = sked_schedule_create(0, run->problem->devices, &s, err);
-    if (st == SKED_OK)
-        st = sked_i_run_offer(run, s, err);
-    sked_schedule_destroy(s);
-    return st;
-}
-
 /* One turn: each form keeps its crew. */
 static sked_status run_form(sked_i_run *run, sked_error *err)
 {
@@ -176,7 +167,7 @@ static sked_status run_form(sked_i_run *run, sked_error *err)
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
     if (run->problem->graph->n_ops == 0)
-        return offer_empty(run, err);
+        return sked_i_places_offer(run, (const double[1]){0}, err); /* the empty schedule */
     if (run->options->start != NULL) {
         const sked_status st = sked_i_run_offer_start(run, err);
         if (st != SKED_OK)

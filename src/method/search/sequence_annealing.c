@@ -63,29 +63,6 @@ cleanup:
     return st;
 }
 
-/* The device that runs all ops, or as many as any can, in the least time. */
-static int32_t fastest_device(const sked_i_sequencing *l)
-{
-    const sked_i_hetero *u = l->hetero;
-    int32_t best = 0, most = -1;
-    double least = INFINITY;
-    for (int32_t d = 0; u != NULL && d < l->m; d++) {
-        double sum = 0;
-        int32_t able = 0;
-        for (int32_t i = 0; i < l->n; i++) {
-            const double t = sked_i_hetero_time(u, i, d);
-            able += t < INFINITY;
-            sum += t < INFINITY ? t : 0;
-        }
-        if (able > most || (able == most && sum < least)) {
-            best = d;
-            most = able;
-            least = sum;
-        }
-    }
-    return best;
-}
-
 /* Where op i runs when all are to run on device d as far as they can. */
 static int32_t only_device(const sked_i_sequencing *l, int32_t d, int32_t i)
 {
@@ -133,7 +110,7 @@ static sked_status make_starts(const sked_i_run *run, sequences *x, sked_error *
     }
     st = SKED_OK;
     SKED_TRY(add_start(x, err));
-    const int32_t alone = fastest_device(l);
+    const int32_t alone = sked_i_fastest_device(run->costs, NULL, l->n);
     for (int32_t i = 0; i < l->n; i++) {
         s->key[s->count - 1][i] = up[i];
         s->device[s->count - 1][i] = only_device(l, alone, i);
