@@ -28,6 +28,7 @@ static void keep_elite(sked_i_crew_worker *w, double cost, const void *solution)
     sked_i_crew_elites *e = &w->elites;
     const uint64_t hash = w->crew->kind->hash(w, solution);
     int32_t place = e->worst;
+    assert(e->count <= e->capacity && e->capacity > 0);
     for (int32_t k = 0; k < e->count; k++)
         if (e->hash[k] == hash && e->cost[k] == cost)
             return;
@@ -47,6 +48,7 @@ static void keep_elite(sked_i_crew_worker *w, double cost, const void *solution)
 
 void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
 {
+    assert(!isnan(cost) && solution != NULL);
     if (cost < w->elites.bar)
         keep_elite(w, cost, solution);
     if (cost >= w->best)
@@ -73,6 +75,7 @@ static void count_evaluations(sked_i_crew_worker *w)
 
 static sked_status publish(sked_i_crew_worker *w, sked_error *err)
 {
+    assert(w->best < INFINITY);
     const sked_status st = w->crew->kind->offer(w, w->incumbent, err);
     w->published = w->best;
     sked_i_run_progress(w->crew->run, w->crew->kind->phase);
@@ -371,6 +374,7 @@ cleanup:
 sked_status sked_i_crew_run(sked_i_crew *crew, sked_i_run *run, double goal, sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(crew->run == NULL && crew->kind != NULL); /* no turn is under way */
     crew->run = crew->hands.run = run;
     crew->hands.owner = crew;
     crew->goal = goal;
@@ -399,6 +403,7 @@ sked_i_crew_span sked_i_crew_begin(const sked_i_crew_worker *w)
 
 void sked_i_crew_end(sked_i_crew_worker *w, int technique, sked_i_crew_span span)
 {
+    assert(technique >= 0 && technique < SKED_I_CREW_TECHNIQUES);
     sked_i_crew_tally *x = &w->tally[technique];
     x->calls++;
     x->seconds += sked_clock() - span.clock;

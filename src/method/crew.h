@@ -78,7 +78,7 @@ struct sked_i_crew_worker {
     double published;        /* cost last offered */
     double next_publish;     /* clock */
     sked_i_crew_elites elites;
-    sked_i_value_curve curve; /* its incumbents, where the run hears of them only later: no rounds */
+    sked_i_value_curve curve; /* its incumbents, where the run learns of them only later: no rounds */
     sked_i_crew_tally tally[SKED_I_CREW_TECHNIQUES];
 };
 
@@ -88,7 +88,7 @@ struct sked_i_crew {
     void (*drop)(sked_i_crew *crew); /* frees what else they share; NULL: nothing */
     size_t size;                     /* bytes of a solution */
     double scale;                    /* cost = time * scale */
-    double reserve;                  /* seconds set aside until the first offer tells what one costs */
+    double reserve;                  /* seconds set aside until the first offer shows what one costs */
     double last_offers;              /* at the end of a turn; 1 unless many members are offered then */
     int64_t clock_mask;              /* the clock is read where evaluations & clock_mask is 0 */
     bool fixed;                      /* starts are fixed: for messages */

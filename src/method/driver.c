@@ -107,6 +107,7 @@ static sked_status take_in(sked_i_run *run, const sked_schedule *s, sked_i_resul
     sked_i_driver *d = run->driver;
     const double before = sked_i_run_best(run);
     bool kept;
+    assert(d->current != NULL);
     const sked_status inserted = sked_i_incumbents_insert(&d->pool, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
     sked_i_driver_note(run);
@@ -240,6 +241,7 @@ bool sked_i_run_over(const sked_i_run *run)
 
 void sked_i_run_evaluated(sked_i_run *run, int64_t count)
 {
+    assert(count >= 0);
     run->driver->evaluations += count;
 }
 
@@ -393,6 +395,7 @@ sked_status sked_i_run_keep(sked_i_run *run, void *state, void (*destroy)(void *
 {
     sked_i_driver *d = run->driver;
     sked_i_kept_state *s = state_of(d, d->current);
+    assert(state == NULL || destroy != NULL);
     if (s == NULL) {
         if (!SKED_GROW(d->state, d->state_cap, d->n_states + 1))
             return sked_i_no_memory(err);

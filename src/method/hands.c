@@ -2,6 +2,8 @@
 
 #include "base/thread.h"
 
+#include <assert.h>
+
 static void close_hand(sked_i_hand *hand)
 {
     const sked_i_hands *h = hand->hands;
@@ -16,6 +18,7 @@ static void close_hand(sked_i_hand *hand)
 /* Takes the next place; the array has room. */
 static sked_status open_hand(sked_i_hands *h, sked_error *err)
 {
+    assert(h->size >= sizeof(sked_i_hand) && h->run != NULL);
     sked_status st = SKED_OK;
     sked_i_hand *hand = sked_i_alloc_zero(1, h->size);
     if (hand == NULL)
@@ -59,6 +62,7 @@ sked_status sked_i_hands_work(sked_i_hands *h, int count,
                               sked_status (*work)(sked_i_hand *hand, sked_error *err), sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(count >= 1 && count <= h->count);
     h->work = work;
     for (int k = 0; k < count; k++) {
         h->hand[k]->error = (sked_error){0};

@@ -74,7 +74,7 @@ cleanup:
     return st;
 }
 
-/* First op of a longest path: of those it goes through the one with most behind it. -1: no ops. */
+/* First op of a longest path: of those it visits the one with the longest path behind it. -1: no ops. */
 static int32_t first_critical(const hefter *x, double longest)
 {
     int32_t first = -1;
@@ -84,7 +84,7 @@ static int32_t first_critical(const hefter *x, double longest)
     return first;
 }
 
-/* The successor of i that the path goes through; -1: the path ends. */
+/* The successor of i on the path; -1: the path ends. */
 static int32_t next_critical(const hefter *x, int32_t i, double longest)
 {
     const sked_i_dag_rows *out = &x->view.out;

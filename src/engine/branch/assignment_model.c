@@ -22,6 +22,8 @@
 #include "problem/kinds.h"
 #include "problem/load.h"
 
+#include <assert.h>
+
 enum { max_orders = 60000, grid = 1 << 26, price_steps = 300 };
 
 /* ------------------------------------------------------------------ times */
@@ -476,6 +478,7 @@ static const sked_i_assignment_order *find_order(const sked_i_assignment *u, int
         else
             high = mid;
     }
+    assert(u->order[low].i == i && u->order[low].j == j && u->order[low].device == device);
     return &u->order[low];
 }
 
@@ -506,7 +509,7 @@ static bool clauses_of_twins(sked_i_assignment *u, int32_t first, int32_t next)
     return fine;
 }
 
-/* Devices that are alike and that nobody has named are interchangeable. false in *fine: no solution is left.
+/* Devices that are alike and that no op is fixed on are interchangeable. false in *fine: no solution is left.
  */
 static sked_status break_symmetry(sked_i_assignment *u, bool *fine, sked_error *err)
 {

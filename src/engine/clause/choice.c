@@ -32,6 +32,7 @@ bool sked_i_clause_choices_add(sked_i_clause_choices *c, int32_t target, int32_t
     if (!SKED_OWN_GROW(&c->solver->memory, c->rule, c->rule_cap, c->n_rules + 1) ||
         !SKED_OWN_GROW(&c->solver->memory, c->option, c->option_cap, c->n_options + count))
         return false;
+    assert(c->at == NULL); /* not laid out yet */
     c->rule[c->n_rules++] = (rule){target, most, c->n_options, c->n_options + count};
     for (int32_t k = 0; k < count; k++)
         c->option[c->n_options++] = option[k];
@@ -85,7 +86,7 @@ static void explain(sked_i_clause_solver *s, void *self, sked_i_lit l, int64_t n
     }
 }
 
-/* ------------------------------------------------------------------ who wakes whom */
+/* ------------------------------------------------------------------ watches */
 
 static void count_watch(int64_t *at, int64_t *woken, int32_t view, int64_t number)
 {

@@ -56,7 +56,7 @@ typedef struct sked_i_clause_entry {
  */
 typedef struct sked_i_clause_propagator {
     void *self;
-    /* A variable told of has moved, and clauses and arcs have nothing more to say. */
+    /* A variable named by tell has moved, and clauses and arcs are at a fixed point. */
     bool (*propagate)(sked_i_clause_solver *s, void *self);
     /* l has come onto the trail, its view was at `old` before; called in this order, before clauses and arcs.
      */
@@ -64,7 +64,7 @@ typedef struct sked_i_clause_propagator {
     /* l leaves the trail again; it may not have been followed yet. Not called for what became a root bound.
      */
     void (*undo)(sked_i_clause_solver *s, void *self, sked_i_lit l);
-    /* Once nobody has anything more to say: a costly last check. What it raises is propagated. */
+    /* At a fixed point of everything else: a costly last check. What it raises is propagated. */
     bool (*check)(sked_i_clause_solver *s, void *self);
     /*
      * Says why l holds for a BY_PROPAGATOR reason with this note: adds literals that held before trail entry

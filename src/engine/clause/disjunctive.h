@@ -22,7 +22,7 @@ bool sked_i_clause_machine_create(sked_i_clause_solver *s, sked_i_clause_machine
  * - A task waits for all that come before it: the earliest start is no less than the time at which they can
  *   be done (detectable precedences, once arcs have refuted the other order).
  * - Edge finding (Carlier, Pinson 1989): tasks that cannot be done in time together with another come before
- *   or after it. Tasks that cannot be done in time by themselves are a conflict.
+ *   or after it. Tasks that cannot be done in time even alone are a conflict.
  *
  * m is of the same solver. false: no memory (s->failed). O(tasks^2) a call.
  */

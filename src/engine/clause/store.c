@@ -5,6 +5,8 @@
  */
 #include "engine/clause/store.h"
 
+#include <assert.h>
+
 /* The certain load from this time to the next step's; the last holds for ever. */
 typedef struct step {
     int32_t time;
@@ -33,6 +35,7 @@ static inline int32_t last_start(const sked_i_clause_solver *s, int32_t var)
 static sked_i_clause_reader last_reader(const sked_i_clause_solver *s, const store *x,
                                         const sked_i_clause_value *v)
 {
+    assert(v->first < v->end);
     sked_i_clause_reader last = x->v.reader[v->first];
     for (int64_t k = v->first + 1; k < v->end; k++) {
         const sked_i_clause_reader r = x->v.reader[k];

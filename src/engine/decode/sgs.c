@@ -439,6 +439,7 @@ static inline int32_t start_block(sked_i_sgs *s, int32_t block, const int32_t *l
 static inline void advance(sked_i_sgs *s, uint64_t *free_now, int32_t *now, const int32_t *start, int w)
 {
     const sked_i_core *core = s->core;
+    assert(s->heap.count > 0);
     *now = (int32_t)(s->heap.at[0] >> 32);
     while (s->heap.count > 0 && (int32_t)(s->heap.at[0] >> 32) == *now) {
         const uint32_t item = (uint32_t)sked_i_word_heap_pop(&s->heap);
@@ -548,8 +549,10 @@ void sked_i_sgs_sort(sked_i_sgs *s, const int32_t *key, bool topological, int32_
 {
     const int32_t n = s->core->n;
     int32_t largest = 0, mask = 63, shift = 0; /* digits are masks: all ones */
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n; i++) {
+        assert(key[i] >= 0);
         largest = key[i] > largest ? key[i] : largest;
+    }
     while (mask < largest && mask < buckets - 1 && (mask < 2 * n || largest < buckets))
         mask = 2 * mask + 1;
     while (largest >> shift > mask)

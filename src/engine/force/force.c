@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "engine/list/list.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { max_starts = 512 };
@@ -105,6 +106,7 @@ static void sum_up(force *f)
 
 static void set_window(force *f, int32_t i, int32_t e, int32_t l)
 {
+    assert(f->early[i] <= e && e <= l && l <= f->late[i]); /* windows only shrink, and none becomes empty */
     sked_i_steps *x = f->x;
     const sked_i_uses *u = &x->uses;
     if (!x->memory) {

@@ -155,7 +155,7 @@ void sked_i_downward_ranks(const sked_i_dag *v, double share_of_transfer, double
 /* ------------------------------------------------------------------ the optimistic cost table */
 
 /*
- * A successor goes on on the same device, free of transfers, or on the kind of time that ends first, after a
+ * A successor runs on the same device, free of transfers, or on the kind of time that ends first, after a
  * mean transfer. Edges with a given lag count it in place of the time: what is left of the op itself is no
  * more.
  */

@@ -244,7 +244,7 @@ static double finish_after(const placer *x, int64_t edge, int32_t to, double her
     return best;
 }
 
-/* Scores become the latest finish of a successor, each placed by itself where it finishes first. */
+/* Scores become the latest finish of a successor, each placed alone where it finishes first. */
 static void look_ahead(placer *x, int32_t i)
 {
     const sked_i_dag_rows *out = &x->input.view->out;

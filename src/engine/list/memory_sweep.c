@@ -1,5 +1,6 @@
 #include "engine/list/memory_sweep.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { looks = 16 };
@@ -11,6 +12,7 @@ enum { not_ready, on_its_way, other, eager, started };
 
 static void admit(sweep *x, int32_t i, double now)
 {
+    assert(x->waiting[i] == 0 && x->phase[i] != started);
     x->admitted++;
     if (x->arrival[i] > now) {
         x->phase[i] = on_its_way;
@@ -42,6 +44,7 @@ static void change_forward(sweep *x, int32_t i)
     x->memory += u->size[i];
     for (int64_t k = u->input_ptr[i]; k < u->input_ptr[i + 1]; k++) {
         const int32_t q = u->input[k];
+        assert(x->left[q] > 0);
         x->last[q] ^= i;
         if (--x->left[q] == 0)
             x->memory -= u->size[q];

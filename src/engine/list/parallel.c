@@ -198,7 +198,7 @@ static inline op_class *choose(engine *x)
     return chosen;
 }
 
-/* Tells the successors when the data of op i, started at t, is there. */
+/* Sends the data of op i, started at t, to its successors. */
 static inline void send_data(engine *x, int32_t i, double t, double now)
 {
     const sked_i_dag *v = x->input->view;

@@ -1,9 +1,9 @@
 /*
  * Serial generation: ops come in order of preference, predecessors first, and each goes where it fits first.
  * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
- * devices tell them apart, each has gaps of its own. Heterogeneous devices take the same way through the ops,
- * but list_heterogeneous.c says when data arrives and which device is best. Identical devices could be its
- * one kind: 100,000 ops in layers on 8 devices with transfers then take 0.116 s instead of 0.098.
+ * devices distinguish them, each has gaps of its own. Heterogeneous devices take the same way through the
+ * ops, but list_heterogeneous.c says when data arrives and which device is best. Identical devices could be
+ * its one kind: 100,000 ops in layers on 8 devices with transfers then take 0.116 s instead of 0.098.
  */
 #include "engine/list/placer.h"
 #include "schedule/schedule.h"

@@ -7,6 +7,7 @@
  */
 #include "engine/list/placer.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef sked_i_placer placer;
@@ -111,6 +112,7 @@ static void push(sked_i_reach *r, int32_t n, int32_t i)
 {
     if (r->queued[i])
         return;
+    assert(r->waiting < n);
     r->queued[i] = true;
     r->queue[(r->head + r->waiting++) % n] = i;
 }

@@ -1,5 +1,6 @@
 #include "engine/list/timeline.h"
 
+#include <assert.h>
 #include <math.h>
 
 typedef sked_i_timeline_node tnode;
@@ -156,6 +157,7 @@ static void add_between(sked_i_timeline *tl, int32_t i, double begin, double end
 
 void sked_i_timeline_use(sked_i_timeline *tl, double begin, double end, double amount)
 {
+    assert(begin >= 0 && begin < end);
     ensure_step(tl, begin);
     ensure_step(tl, end);
     add_between(tl, tl->root, begin, end, amount, false, false);
@@ -185,6 +187,7 @@ static double next_step(const sked_i_timeline *tl, int32_t i, double sum, double
 double sked_i_timeline_fit(const sked_i_timeline *tl, double from, double length, double limit)
 {
     double used = 0, t = from;
+    assert(from >= 0 && length > 0);
     step_at(tl, t, &used);
     if (used > limit)
         t = next_step(tl, tl->root, 0, t, limit, false);

@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "base/set.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Looks at ops that memory refuses: at a time, and per op in all; then few at a time. */
@@ -171,6 +172,7 @@ static int32_t get_slot(sked_i_memory_decoder *x, int32_t op, int32_t device)
     const int32_t found = find_slot(x, op, device);
     if (found >= 0)
         return found;
+    assert(x->n_slots < 2 * ((int64_t)x->m->n + x->m->g->n_edges));
     x->slots[x->n_slots] = (slot){.op = op,
                                   .device = device,
                                   .next = x->head[op],
@@ -489,6 +491,7 @@ static void leave_plan(sked_i_memory_decoder *x, int32_t k)
 {
     slot *s = &x->slots[k];
     const int32_t before = last_reader(x, s);
+    assert(s->readers > 0);
     s->readers--;
     while (s->top >= s->first && x->started[x->reader[s->top]])
         s->top--;
@@ -503,6 +506,7 @@ static void read_value(sked_i_memory_decoder *x, int32_t op, int64_t e, double r
 {
     const int32_t from = x->m->g->edge_from[e], d = x->device[op], planned = x->edge_slot[e];
     const int32_t here = get_slot(x, from, d), home = find_slot(x, from, x->device[from]);
+    assert(planned >= 0 && home >= 0);
     const int32_t touched[] = {planned, here, home};
     for (int j = 0; j < 3; j++)
         save(x, touched[j]);
@@ -557,6 +561,7 @@ static bool admit(sked_i_memory_decoder *x, int32_t op, double time)
 {
     const sked_graph *g = x->m->g;
     const double end = x->now + time;
+    assert(!x->started[x->place[op]]);
     x->n_slot_log = x->n_reserve_log = x->n_track_log = 0;
     x->slots_before = x->n_slots;
     x->releases_before = x->n_releases;

@@ -6,6 +6,7 @@
  */
 #include "engine/memory/memory_engine.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { look_ahead = 24, most_candidates = 256 };
@@ -170,7 +171,7 @@ static int32_t same_source(const sked_graph *g, int32_t op, int64_t k, int64_t *
     return count;
 }
 
-/* Does the value take room at all? Under lifetime start nobody holds what nobody reads. */
+/* Does the value take room at all? Under lifetime start a value without readers is not held. */
 static double own_size(const planner *x, int32_t i)
 {
     const sked_graph *g = x->m->g;
@@ -216,6 +217,7 @@ static void step(planner *x, int32_t i, int by)
         if (g->edge_distance[e] > 0)
             continue;
         x->waiting[to] -= by;
+        assert(x->waiting[to] >= 0);
         if (by > 0 && x->waiting[to] == 0)
             x->ready[x->n_ready++] = to;
     }
@@ -300,6 +302,7 @@ static void build_order(planner *x, bool backward, double noise)
                 best = k;
             }
         }
+        assert(x->n_ready > 0); /* the graph has no cycles */
         const int32_t op = x->ready[best];
         memmove(x->ready + best, x->ready + best + 1, (size_t)(--x->n_ready - best) * sizeof *x->ready);
         step(x, op, 1);

@@ -1,7 +1,7 @@
 /*
  * Iterative modulo scheduling (B. R. Rau, "Iterative modulo scheduling", MICRO 1994): ops are placed by
  * priority into the first slot of an interval that is free; an op that finds none takes one by force and
- * ejects whoever stands there, within a budget of placements.
+ * ejects the ops that stand there, within a budget of placements.
  */
 #include "engine/modulo/modulo.h"
 
@@ -94,6 +94,7 @@ static void push(sked_i_ims *m, int32_t op)
 
 static int32_t pop(sked_i_ims *m)
 {
+    assert(!sked_i_set_empty(&m->unplaced));
     const uint32_t rank = sked_i_set_first(&m->unplaced);
     sked_i_set_remove(&m->unplaced, rank);
     return m->order[rank];
@@ -146,6 +147,7 @@ static void put(sked_i_ims *m, int32_t i, int32_t device, int64_t start)
 
 static void take(sked_i_ims *m, int32_t i)
 {
+    assert(m->start[i] >= 0);
     sked_i_reservation_remove(m->table, i, m->device[i], m->start[i]);
     m->start[i] = -1;
 }

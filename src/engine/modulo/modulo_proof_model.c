@@ -1,6 +1,7 @@
 /* The exact decision's view of a loop: windows, pools, variables. */
 #include "engine/modulo/modulo_proof.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { max_vars = 400000, max_cells = 10000000 }; /* some 100 MB; larger questions go unanswered anyway */
@@ -42,6 +43,7 @@ static bool close_windows(sked_i_modulo_exact *x)
 static bool add_part(sked_i_modulo_exact *x, int32_t i, int32_t pool, int64_t amount, int64_t *parts)
 {
     const int64_t turns = x->loop->duration[i] / x->ii, rest = x->loop->duration[i] % x->ii;
+    assert(pool < x->n_pools && amount > 0);
     x->pool_room[pool] -= turns * amount;
     if (rest > 0)
         x->part[(*parts)++] = (sked_i_modulo_part){i, pool, amount, rest};

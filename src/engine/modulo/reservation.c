@@ -33,6 +33,7 @@ cleanup:
 
 void sked_i_reservation_clear(sked_i_reservation *t, int64_t ii)
 {
+    assert(ii > 0);
     t->ii = ii;
     t->failed = false;
     for (int32_t k = 0; k < t->pools; k++) {
@@ -74,6 +75,7 @@ static bool hold_at(const sked_i_reservation *t, int32_t i, int32_t device, int6
 static int32_t step_of(const sked_i_reservation_pool *pool, int64_t x)
 {
     int32_t low = 0, high = pool->count;
+    assert(x >= 0 && pool->count > 0 && pool->step[0].at == 0);
     while (high - low > 1) {
         const int32_t middle = (low + high) / 2;
         if (pool->step[middle].at <= x)

@@ -227,6 +227,7 @@ static void mutate(population *p, int32_t moves)
 
 static int32_t pick(population *p)
 {
+    assert(p->size > 0 && p->size <= p->capacity);
     const int32_t a = (int32_t)sked_i_rng_below(&p->client->rng, (uint64_t)p->size);
     const int32_t b = (int32_t)sked_i_rng_below(&p->client->rng, (uint64_t)p->size);
     return is_worse(&p->member[a], &p->member[b]) ? b : a;
@@ -298,7 +299,7 @@ bool sked_i_population_run(sked_i_population *p, int64_t evaluations)
         }
     }
     const bool rich = p->poor < 20;
-    p->poor = rich ? p->poor : 0; /* who asks again, gets as many lives again */
+    p->poor = rich ? p->poor : 0; /* the next call has as many lives again */
     return rich;
 }
 

@@ -10,7 +10,8 @@
 
 typedef struct sked_i_population sked_i_population;
 
-/* Told of every schedule: cost is its makespan, or more than any makespan where fixed starts are missed. */
+/* Called for every schedule: cost is its makespan, or more than any makespan where fixed starts are missed.
+ */
 typedef void sked_i_population_see(sked_i_client *client, int32_t cost, const int32_t *start);
 
 /* decode and client must stay. NULL: no memory. Memory O(ops * members). */

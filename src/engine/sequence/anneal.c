@@ -116,6 +116,7 @@ static void step(sked_i_anneal *a)
 
 bool sked_i_anneal_run(sked_i_anneal *a)
 {
+    assert(a->length > 0 && a->done <= a->length); /* sked_i_anneal_begin came first */
     const double slope = log(a->cold / a->hot) / (double)a->length;
     for (; a->done < a->length; a->done++) {
         if (a->seq->status != SKED_OK || sked_i_client_over(a->client))

@@ -10,7 +10,7 @@
 
 typedef struct sked_i_anneal sked_i_anneal;
 
-/* Told of solutions that were taken on. */
+/* Called for solutions that were accepted. */
 typedef void sked_i_anneal_see(sked_i_client *client, const sked_i_sequence *s);
 
 /*

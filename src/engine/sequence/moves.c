@@ -1,6 +1,8 @@
 /* Moves on identical devices, and what moves on all devices share. */
 #include "engine/sequence/moves.h"
 
+#include <assert.h>
+
 sked_status sked_i_moves_open(sked_i_sequence *s, sked_i_rng *rng, sked_i_moves *out, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -27,6 +29,7 @@ int32_t sked_i_moves_op(sked_i_moves *a)
         a->chain_count = sked_i_sequence_critical(a->seq, a->rng, a->chain);
         a->chain_age = a->moved = 0;
     }
+    assert(a->chain_count > 0);
     a->chain_age++;
     return below(a, 10) < 6 ? a->chain[below(a, a->chain_count)] : below(a, a->seq->form->n);
 }

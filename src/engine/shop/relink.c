@@ -65,7 +65,7 @@ static int64_t distance(const sked_i_shop_model *m, const int32_t *sequence, con
 }
 
 /*
- * Walks from the shop's present solution towards `goal` by turning round neighbours on a machine, random
+ * Walks from the shop's present solution towards `goal` by swapping neighbours on a machine, random
  * ones that stand the other way there, `turns` times. A turn that would close a cycle is left for later.
  */
 static void relink(sked_i_shop_stream *s, const int32_t *goal, int64_t turns, const sked_i_limit *limit)

@@ -159,6 +159,7 @@ void sked_i_shop_random(const sked_i_shop_model *m, sked_i_rng *rng, int32_t *sc
             if (at < first)
                 first = at, pick = j;
         }
+        assert(pick >= 0);
         const int32_t i = list[pick];
         list[pick] = list[--count];
         if (m->machine[i] >= 0) {

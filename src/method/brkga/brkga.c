@@ -8,6 +8,7 @@
 
 #include "method/crew.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define BRKGA_OPTIONS(X)                                                                                     \
@@ -69,6 +70,7 @@ enum { technique_founding, technique_evolution };
 
 static float *row(const island *x, int32_t r)
 {
+    assert(r >= 0 && r < 2 * x->shared->size);
     return x->key + (int64_t)r * x->shared->space->keys;
 }
 
@@ -329,7 +331,7 @@ cleanup:
 }
 
 /*
- * With candidates: all members, the best of every island first, as far as the time goes. Those that the time
+ * With candidates: all members, the best of every island first, as far as time permits. Those that the time
  * limit left undecoded are decoded now.
  */
 static sked_status offer_members(sked_i_crew *crew, sked_error *err)

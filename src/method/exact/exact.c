@@ -75,7 +75,7 @@ static sked_status choose_engine(const sked_i_run *run, int wanted, int *engine,
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves peak memory for values that readers let go when they start, without "
                            "kept values and without several devices");
-    if (!modelled) /* before time goes into a first schedule */
+    if (!modelled) /* before time is spent on a first schedule */
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "engine cbc needs durations, lags and transfers that are whole numbers, and no "
                            "memory limit");

@@ -10,6 +10,7 @@
 #include "method/fds/fds.h"
 #include "method/hands.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { most_squarings = 5, dry_passes = 4, passes_of_round = 32 };
@@ -41,6 +42,7 @@ static inline double power(double x, int squarings)
 
 static void hold(refiner *r, int32_t i, double sign)
 {
+    assert(r->x->start[i] >= 0 && r->x->start[i] + r->x->length[i] <= r->x->steps);
     const sked_i_pools *q = &r->x->loads;
     for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
         double *level = r->level + (int64_t)q->pool[k] * r->x->steps + r->x->start[i];
@@ -108,6 +110,7 @@ static void range(const sked_i_steps *x, int32_t i, int32_t *low, int32_t *high)
 static int32_t choose(refiner *r, int32_t a, int32_t b)
 {
     const double *price = r->price - a;
+    assert(a <= b);
     double least = INFINITY;
     int32_t best = a;
     uint64_t equal = 0;

@@ -9,6 +9,8 @@
  */
 #include "method/list/list_method.h"
 
+#include <assert.h>
+
 enum { levelling_rounds = 12 };
 
 typedef struct filler {
@@ -63,6 +65,7 @@ static void fill_steps(const filler *x, double steps)
 {
     const sked_graph *g = x->p->graph;
     double total = 0, before = 0;
+    assert(steps > 0);
     for (int32_t i = 0; i < g->n_ops; i++) {
         total += g->weight[i] * g->duration[i];
         x->start[i] = x->w->early[i];

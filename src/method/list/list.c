@@ -7,6 +7,7 @@
 #include "form/sequencing.h"
 #include "problem/lower.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define LIST_OPTIONS(X)                                                                                      \
@@ -60,6 +61,7 @@ static sked_status get_pools(lister *x, bool with_devices, sked_error *err)
 static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t *fix_device, double *start,
                             int32_t *device, bool *fits, sked_error *err)
 {
+    assert(x->view[mirrored].out.ptr != NULL);
     const bool separate = sked_i_sequencing_needed(x->p) || fix_device != NULL;
     sked_status st = get_pools(x, !separate, err);
     if (st != SKED_OK)

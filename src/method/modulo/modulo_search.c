@@ -10,6 +10,7 @@
 #include "method/hands.h"
 #include "method/modulo/modulo_method.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,7 +92,7 @@ static sked_status offer(searcher *s, sked_error *err)
 
 /* ------------------------------------------------------------------ heuristic attempts */
 
-/* Shaken orders within the frame's windows; *found: the engine holds a schedule. */
+/* Perturbed orders within the frame's windows; *found: the engine holds a schedule. */
 static sked_status try_orders(searcher *s, bool *found, sked_error *err)
 {
     const double *setting = s->run->setting;
@@ -330,6 +331,7 @@ static sked_status work(sked_i_hand *hand, sked_error *err)
 /* Answers tasks 0 .. threads - 1, in place. */
 static sked_status answer_all(searcher *s, task *tasks, sked_error *err)
 {
+    assert(s->threads >= 1 && s->threads <= most_threads);
     if (s->threads == 1)
         return answer(s, tasks, err);
     for (int k = 0; k < s->threads; k++) {

@@ -6,6 +6,7 @@
 #include "engine/population/population.h"
 #include "method/search/search.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { conflict_effort = 30, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
@@ -108,6 +109,7 @@ static bool run_learner(portfolio *p, bool windows)
 {
     sked_i_search_worker *w = p->w;
     const int32_t n = w->problem->n;
+    assert(p->learner != NULL && w->base.best < INFINITY); /* may_run */
     const int64_t *done = &w->base.client.evaluations, until = *done + p->slice / conflict_effort;
     bool ok = true;
     while (ok && p->learns && *done < until && !sked_i_crew_over(&w->base.client)) {
