@@ -1,7 +1,6 @@
 /* What methods share that take memory limits: the model and a plan that keeps the limits. */
 #ifndef SKED_METHOD_MEMORY_LIMITS_H
 #define SKED_METHOD_MEMORY_LIMITS_H
-#include "base/sort.h"
 #include "engine/memory/memory_engine.h"
 #include "method/method.h"
 

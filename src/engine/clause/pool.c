@@ -5,8 +5,6 @@
  */
 #include "engine/clause/pool.h"
 
-#include <assert.h>
-
 typedef sked_i_clause_block block;
 
 static inline int32_t first_start(const sked_i_clause_solver *s, const sked_i_clause_task *t)

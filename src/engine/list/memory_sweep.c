@@ -194,26 +194,22 @@ double sked_i_memory_sweep_run(sweep *x, double budget, const sked_i_limit *limi
     return x->peak;
 }
 
-void sked_i_memory_sweep_free(sweep *x)
-{
-    sked_i_arena_free(&x->arena);
-}
-
-sked_status sked_i_memory_sweep_make(const sked_i_dag *v, const sked_i_uses *u, sweep *x, sked_error *err)
+sked_status sked_i_memory_sweep_make(sked_i_arena *arena, const sked_i_dag *v, const sked_i_uses *u, sweep *x,
+                                     sked_error *err)
 {
     const int32_t n = v->n;
     sked_status st = SKED_OK;
     *x = (sweep){.v = v, .u = u};
-    SKED_OWN(&x->arena, x->arrival, n);
-    SKED_OWN(&x->arena, x->growth, n);
-    SKED_OWN(&x->arena, x->waiting, n);
-    SKED_OWN(&x->arena, x->left, n);
-    SKED_OWN(&x->arena, x->last, n);
-    SKED_OWN(&x->arena, x->phase, n);
-    SKED_OWN(&x->arena, x->stack, n);
-    SKED_OWN(&x->arena, x->pending.at, n);
-    SKED_OWN(&x->arena, x->words, sked_i_set_words(n));
-    SKED_OWN(&x->arena, x->start, n);
+    SKED_OWN(arena, x->arrival, n);
+    SKED_OWN(arena, x->growth, n);
+    SKED_OWN(arena, x->waiting, n);
+    SKED_OWN(arena, x->left, n);
+    SKED_OWN(arena, x->last, n);
+    SKED_OWN(arena, x->phase, n);
+    SKED_OWN(arena, x->stack, n);
+    SKED_OWN(arena, x->pending.at, n);
+    SKED_OWN(arena, x->words, sked_i_set_words(n));
+    SKED_OWN(arena, x->start, n);
     sked_i_set_place(&x->others, n, x->words);
 cleanup:
     return st;

@@ -15,7 +15,6 @@
 
 /* After make, the user sets next, backward, early, late, urgent, urgency. */
 typedef struct sked_i_memory_sweep {
-    sked_i_arena arena;
     const sked_i_dag *v;
     const sked_i_uses *u;
     sked_i_dag_rows next; /* edges in the direction of time */
@@ -39,9 +38,9 @@ typedef struct sked_i_memory_sweep {
     int32_t admitted; /* since the last look at the clock */
 } sked_i_memory_sweep;
 
-SKED_MUST_CHECK sked_status sked_i_memory_sweep_make(const sked_i_dag *v, const sked_i_uses *u,
-                                                     sked_i_memory_sweep *x, sked_error *err);
-void sked_i_memory_sweep_free(sked_i_memory_sweep *x);
+SKED_MUST_CHECK sked_status sked_i_memory_sweep_make(sked_i_arena *arena, const sked_i_dag *v,
+                                                     const sked_i_uses *u, sked_i_memory_sweep *x,
+                                                     sked_error *err);
 /*
  * Fills x->start for the budget and returns the peak; INFINITY: it was broken off at the limit (NULL: none).
  * O((ops + edges) log ops).

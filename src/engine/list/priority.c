@@ -5,7 +5,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     exact_limit = 4096, /* ops up to which descendants are counted exactly: 2 MiB of bits */

@@ -51,7 +51,7 @@ typedef struct release {
 enum { steps_per_look = 4096, free_steps = 1 << 25 };
 
 struct sked_i_memory_decoder {
-    sked_i_arena arena;
+    sked_i_arena *arena;
     const sked_i_stores *m;
     const sked_i_memory_plan *plan;
     const sked_i_memory_wish *wish;
@@ -105,49 +105,41 @@ sked_status sked_i_memory_decoder_status(const sked_i_memory_decoder *x)
 
 /* ------------------------------------------------------------------ life */
 
-void sked_i_memory_decoder_destroy(sked_i_memory_decoder *x)
-{
-    if (x == NULL)
-        return;
-    sked_i_arena_free(&x->arena);
-    free(x);
-}
-
-sked_status sked_i_memory_decoder_create(const sked_i_stores *m, sked_i_memory_decoder **out, sked_error *err)
+sked_status sked_i_memory_decoder_create(sked_i_arena *arena, const sked_i_stores *m,
+                                         sked_i_memory_decoder **out, sked_error *err)
 {
     const int64_t n = m->n, edges = m->g->n_edges;
     sked_status st = SKED_OK;
-    sked_i_memory_decoder *x = NULL;
-    SKED_NEW0(x, 1);
+    sked_i_memory_decoder *x;
+    SKED_OWN0(arena, x, 1);
+    x->arena = arena;
     x->m = m;
     x->copies = m->devices > 1;
-    SKED_OWN(&x->arena, x->place, n);
-    SKED_OWN(&x->arena, x->reader, edges);
-    SKED_OWN(&x->arena, x->edge_slot, edges);
-    SKED_OWN(&x->arena, x->home_last, n);
-    SKED_OWN(&x->arena, x->sums, n + 1);
-    SKED_OWN0(&x->arena, x->reserve, m->stores);
+    SKED_OWN(arena, x->place, n);
+    SKED_OWN(arena, x->reader, edges);
+    SKED_OWN(arena, x->edge_slot, edges);
+    SKED_OWN(arena, x->home_last, n);
+    SKED_OWN(arena, x->sums, n + 1);
+    SKED_OWN0(arena, x->reserve, m->stores);
     for (int32_t s = 0; s < m->stores; s++)
-        SKED_TRY(sked_i_reserve_make(&x->arena, m->n, &x->reserve[s], err));
-    SKED_OWN(&x->arena, x->slots, 2 * (n + edges));
-    SKED_OWN(&x->arena, x->head, n);
-    SKED_OWN0(&x->arena, x->track, m->stores);
+        SKED_TRY(sked_i_reserve_make(arena, m->n, &x->reserve[s], err));
+    SKED_OWN(arena, x->slots, 2 * (n + edges));
+    SKED_OWN(arena, x->head, n);
+    SKED_OWN0(arena, x->track, m->stores);
     for (int32_t s = 0; s < m->stores; s++)
-        x->track[s].arena = &x->arena;
-    SKED_OWN(&x->arena, x->load, m->stores);
-    SKED_OWN(&x->arena, x->started, n);
-    SKED_OWN(&x->arena, x->waiting, n);
-    SKED_OWN(&x->arena, x->wake, n);
-    SKED_OWN(&x->arena, x->free_at, m->devices);
-    SKED_OWN(&x->arena, x->pool_used, m->pools.count);
-    SKED_OWN(&x->arena, x->words, sked_i_set_words(n));
-    SKED_OWN(&x->arena, x->by_rank, n);
-    SKED_OWN(&x->arena, x->dropped, m->stores);
+        x->track[s].arena = arena;
+    SKED_OWN(arena, x->load, m->stores);
+    SKED_OWN(arena, x->started, n);
+    SKED_OWN(arena, x->waiting, n);
+    SKED_OWN(arena, x->wake, n);
+    SKED_OWN(arena, x->free_at, m->devices);
+    SKED_OWN(arena, x->pool_used, m->pools.count);
+    SKED_OWN(arena, x->words, sked_i_set_words(n));
+    SKED_OWN(arena, x->by_rank, n);
+    SKED_OWN(arena, x->dropped, m->stores);
     sked_i_set_place(&x->ready, n, x->words);
     *out = x;
-    x = NULL;
 cleanup:
-    sked_i_memory_decoder_destroy(x);
     return st;
 }
 
@@ -293,7 +285,7 @@ static bool load_plan(sked_i_memory_decoder *x)
 
 static void save(sked_i_memory_decoder *x, int32_t k)
 {
-    if (!SKED_OWN_GROW(&x->arena, x->slot_log, x->slot_cap, x->n_slot_log + 1))
+    if (!SKED_OWN_GROW(x->arena, x->slot_log, x->slot_cap, x->n_slot_log + 1))
         x->status = SKED_ERR_MEMORY;
     else
         x->slot_log[x->n_slot_log++] = (saved_slot){k, x->slots[k]};
@@ -306,7 +298,7 @@ static void reserve_on(sked_i_memory_decoder *x, int32_t device, int32_t from, i
     for (int j = 0; j < 2; j++) {
         if (stores[j] < 0 || from > to)
             continue;
-        if (!SKED_OWN_GROW(&x->arena, x->reserve_log, x->reserve_cap, x->n_reserve_log + 1)) {
+        if (!SKED_OWN_GROW(x->arena, x->reserve_log, x->reserve_cap, x->n_reserve_log + 1)) {
             x->status = SKED_ERR_MEMORY;
             return;
         }
@@ -330,7 +322,7 @@ static int64_t split(sked_i_memory_decoder *x, int32_t store, double at)
 
 static void add_to_track(sked_i_memory_decoder *x, int32_t store, double from, double to, double amount)
 {
-    if (!SKED_OWN_GROW(&x->arena, x->track_log, x->track_cap, x->n_track_log + 3)) {
+    if (!SKED_OWN_GROW(x->arena, x->track_log, x->track_cap, x->n_track_log + 3)) {
         x->status = SKED_ERR_MEMORY;
         return;
     }
@@ -352,7 +344,7 @@ static void change_load(sked_i_memory_decoder *x, int32_t device, double from, d
 
 static void release_at(sked_i_memory_decoder *x, int32_t device, double time, double size)
 {
-    if (!SKED_OWN_GROW(&x->arena, x->releases, x->releases_cap, x->n_releases + 1))
+    if (!SKED_OWN_GROW(x->arena, x->releases, x->releases_cap, x->n_releases + 1))
         x->status = SKED_ERR_MEMORY;
     else
         x->releases[x->n_releases++] = (release){time, size, device};
@@ -585,7 +577,7 @@ static bool admit(sked_i_memory_decoder *x, int32_t op, double time)
 
 static void push(sked_i_memory_decoder *x, double time, int32_t id)
 {
-    if (!SKED_OWN_GROW(&x->arena, x->events.at, x->events_cap, (int64_t)x->events.count + 1))
+    if (!SKED_OWN_GROW(x->arena, x->events.at, x->events_cap, (int64_t)x->events.count + 1))
         x->status = SKED_ERR_MEMORY;
     else
         sked_i_event_heap_push(&x->events, (sked_i_event){time, id});

@@ -43,9 +43,9 @@ SKED_MUST_CHECK sked_status sked_i_memory_plan_find(const sked_i_stores *m, sked
 /* ------------------------------------------------------------------ decoding */
 
 typedef struct sked_i_memory_decoder sked_i_memory_decoder;
-SKED_MUST_CHECK sked_status sked_i_memory_decoder_create(const sked_i_stores *m, sked_i_memory_decoder **out,
-                                                         sked_error *err);
-void sked_i_memory_decoder_destroy(sked_i_memory_decoder *x);
+/* In the arena, which must outlive it; m must stay. */
+SKED_MUST_CHECK sked_status sked_i_memory_decoder_create(sked_i_arena *arena, const sked_i_stores *m,
+                                                         sked_i_memory_decoder **out, sked_error *err);
 
 typedef struct sked_i_memory_wish {
     const int32_t *rank;       /* [n] 0 goes first */

@@ -1,7 +1,5 @@
 #include "engine/population/population.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
 #include "schedule/equal.h"
 
 #include <assert.h>
@@ -18,7 +16,6 @@ typedef struct member {
 } member;
 
 struct sked_i_population {
-    sked_i_arena arena;
     sked_i_justifier *decode;
     sked_i_client *client;
     sked_i_population_see *see;
@@ -35,14 +32,6 @@ struct sked_i_population {
 };
 typedef sked_i_population population;
 
-void sked_i_population_destroy(sked_i_population *p)
-{
-    if (p == NULL)
-        return;
-    sked_i_arena_free(&p->arena);
-    free(p);
-}
-
 /* Long lists need more of them, and have fewer where evaluations are dear. All lists fit into memory. */
 static int64_t size_for(int64_t n)
 {
@@ -51,11 +40,11 @@ static int64_t size_for(int64_t n)
     return fit < 8 ? 8 : fit < usual ? fit : usual;
 }
 
-sked_i_population *sked_i_population_create(sked_i_justifier *decode, sked_i_client *client,
-                                            sked_i_population_see *see)
+sked_i_population *sked_i_population_create(sked_i_arena *arena, sked_i_justifier *decode,
+                                            sked_i_client *client, sked_i_population_see *see)
 {
     const int64_t n = decode->forward->core->n, size = size_for(n);
-    population *p = sked_i_alloc_zero(1, sizeof *p);
+    population *p = sked_i_arena_alloc_zero(arena, 1, sizeof *p);
     if (p == NULL)
         return NULL;
     p->decode = decode;
@@ -65,16 +54,14 @@ sked_i_population *sked_i_population_create(sked_i_justifier *decode, sked_i_cli
     p->capacity = (int32_t)size;
     p->patience = 10000;
     p->best = INT32_MAX;
-    p->member = sked_i_arena_alloc_zero(&p->arena, size, sizeof *p->member);
-    p->pool = sked_i_arena_alloc(&p->arena, size * n, sizeof *p->pool);
-    p->child = sked_i_arena_alloc(&p->arena, n, sizeof *p->child);
-    p->start = sked_i_arena_alloc(&p->arena, n, sizeof *p->start);
-    p->position = sked_i_arena_alloc(&p->arena, n, sizeof *p->position);
-    p->used = sked_i_arena_alloc_zero(&p->arena, n, sizeof *p->used);
-    if (!p->member || !p->pool || !p->child || !p->start || !p->position || !p->used) {
-        sked_i_population_destroy(p);
+    p->member = sked_i_arena_alloc_zero(arena, size, sizeof *p->member);
+    p->pool = sked_i_arena_alloc(arena, size * n, sizeof *p->pool);
+    p->child = sked_i_arena_alloc(arena, n, sizeof *p->child);
+    p->start = sked_i_arena_alloc(arena, n, sizeof *p->start);
+    p->position = sked_i_arena_alloc(arena, n, sizeof *p->position);
+    p->used = sked_i_arena_alloc_zero(arena, n, sizeof *p->used);
+    if (!p->member || !p->pool || !p->child || !p->start || !p->position || !p->used)
         return NULL;
-    }
     for (int32_t k = 0; k < size; k++)
         p->member[k].list = p->pool + k * n;
     return p;

@@ -6,7 +6,6 @@
 #include "engine/sequence/moves.h"
 
 #include <assert.h>
-#include <string.h>
 
 struct sked_i_anneal {
     sked_i_sequence *seq;

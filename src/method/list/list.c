@@ -8,7 +8,6 @@
 #include "problem/lower.h"
 
 #include <assert.h>
-#include <string.h>
 
 #define LIST_OPTIONS(X)                                                                                      \
     X(PRIORITY, "priority", ENUM, "critical-path", 0, 0,                                                     \

@@ -3,8 +3,6 @@
 
 #include "method/memory_limits.h"
 
-#include <limits.h>
-
 enum { planning = 4000 }; /* evaluations of orders */
 
 static sked_status offer_decoded(sked_i_run *run, sked_i_memory_decoder *decoder,
@@ -36,7 +34,7 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
     sked_i_rng_seed(&rng, run->options->seed, 0);
     SKED_TRY(sked_i_memory_limits_open(run, planning, &x, err));
     SKED_TRY(sked_i_dag_make(p, run->costs, false, false, &view, err));
-    SKED_TRY(sked_i_memory_decoder_create(&x.model, &decoder, err));
+    SKED_TRY(sked_i_memory_decoder_create(run->own, &x.model, &decoder, err));
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
     SKED_OWN(run->own, rank, s->ops);
     SKED_OWN(run->own, device, s->ops);
@@ -53,7 +51,6 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
         }
     }
 cleanup:
-    sked_i_memory_decoder_destroy(decoder); /* refers to the model */
     sked_i_memory_limits_close(&x);
     sked_i_dag_free(&view);
     sked_schedule_destroy(s);

@@ -60,7 +60,7 @@ static sked_status sweep_both_ways(sked_i_run *run, const sked_i_windows *w, ske
     int32_t *urgent, *urgency, *reversed;
     double *down;
     SKED_TRY(sked_i_uses_make(run->problem->graph, v, &u, err));
-    SKED_TRY(sked_i_memory_sweep_make(v, &u, &x, err));
+    SKED_TRY(sked_i_memory_sweep_make(run->own, v, &u, &x, err));
     SKED_OWN(run->own, urgent, n);
     SKED_OWN(run->own, urgency, n);
     SKED_OWN(run->own, reversed, n);
@@ -87,7 +87,6 @@ static sked_status sweep_both_ways(sked_i_run *run, const sked_i_windows *w, ske
     SKED_TRY(offer_budgets(run, w, &x, err));
 cleanup:
     sked_i_uses_free(&u);
-    sked_i_memory_sweep_free(&x);
     return st;
 }
 

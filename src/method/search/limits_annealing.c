@@ -278,11 +278,6 @@ static sked_status offer(sked_i_crew_worker *base, const void *solution, sked_er
     return sked_i_places_offer(base->crew->run, solution, err);
 }
 
-static void close_worker(sked_i_crew_worker *base)
-{
-    sked_i_memory_decoder_destroy(((worker *)base)->decoder);
-}
-
 static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -290,7 +285,7 @@ static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
     sked_i_arena *own = &base->hand.own;
     w->shared = (bounded *)base->crew;
     const sked_i_stores *m = &w->shared->limits.model;
-    SKED_TRY(sked_i_memory_decoder_create(m, &w->decoder, err));
+    SKED_TRY(sked_i_memory_decoder_create(own, m, &w->decoder, err));
     w->scratch = sked_i_arena_alloc(own, 1, base->crew->size);
     SKED_OWN(own, w->now.order, m->n);
     SKED_OWN(own, w->now.wish, m->n);
@@ -322,7 +317,6 @@ static const sked_i_crew_kind memory_kind = {
     .worker_size = sizeof(worker),
     .technique = {[technique_starts] = "starts", [technique_annealing] = "annealing"},
     .open = open_worker,
-    .close = close_worker,
     .resume = resume_worker,
     .work = work,
     .offer = offer,

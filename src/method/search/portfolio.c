@@ -31,12 +31,10 @@ struct sked_i_portfolio {
 };
 typedef sked_i_portfolio portfolio;
 
-void sked_i_portfolio_destroy(sked_i_portfolio *p)
+void sked_i_portfolio_close(sked_i_portfolio *p)
 {
-    if (p == NULL)
-        return;
-    sked_i_population_destroy(p->population);
-    sked_i_learner_destroy(p->learner);
+    if (p != NULL)
+        sked_i_learner_destroy(p->learner);
 }
 
 sked_i_portfolio *sked_i_portfolio_create(sked_i_search_worker *w)
@@ -52,7 +50,7 @@ sked_i_portfolio *sked_i_portfolio_create(sked_i_search_worker *w)
     p->found = sked_i_arena_alloc(own, n, sizeof *p->found);
     p->assume = sked_i_arena_alloc(own, n, sizeof *p->assume);
     if (p->guide && p->found && p->assume)
-        p->population = sked_i_population_create(&w->decode, &w->base.client, sked_i_search_see);
+        p->population = sked_i_population_create(own, &w->decode, &w->base.client, sked_i_search_see);
     return p->population != NULL ? p : NULL;
 }
 

@@ -49,7 +49,7 @@ static uint64_t hash(sked_i_crew_worker *base, const void *start)
 static void close_worker(sked_i_crew_worker *base)
 {
     sked_i_search_worker *w = (sked_i_search_worker *)base;
-    sked_i_portfolio_destroy(w->portfolio);
+    sked_i_portfolio_close(w->portfolio);
     sked_i_justifier_close(&w->decode);
 }
 
