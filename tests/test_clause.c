@@ -281,18 +281,18 @@ static bool build(model *m, uint64_t seed, sked_i_clause_solver **out)
     for (int k = 0; k < m->arcs; k++)
         assert_true(sked_i_clause_add_arc(s, m->arc[k].from, m->arc[k].to, m->arc[k].offset, m->arc[k].when));
     if (m->capacity > 0) {
-        sked_i_clause_task *task = calloc((size_t)m->n, sizeof *task);
+        sked_i_clause_task *task = sked_i_arena_alloc(&s->memory, m->n, sizeof *task);
         assert_non_null(task);
         for (int32_t i = 0; i < m->n; i++)
             task[i] = (sked_i_clause_task){i, m->duration[i], m->demand[i]};
         assert_true(sked_i_clause_add_pool(s, m->capacity, task, m->n));
     }
-    sked_i_clause_choices *choices = sked_i_clause_choices_create();
+    sked_i_clause_choices *choices = sked_i_clause_choices_create(s);
     assert_non_null(choices);
     for (int k = 0; k < m->rules; k++)
         assert_true(sked_i_clause_choices_add(choices, m->rule[k].target, m->rule[k].most, m->rule[k].option,
                                               m->rule[k].count));
-    assert_true(sked_i_clause_choices_plug(s, choices));
+    assert_true(sked_i_clause_choices_plug(choices));
     const sked_i_clause_propagator plug = {
         .self = &m->sum, .propagate = sum_propagate, .explain = sum_explain, .cost = 1};
     assert_true(sked_i_clause_add_propagator(s, plug, &m->sum.number));
@@ -624,7 +624,7 @@ static bool build_machine(const machine_case *c, uint64_t seed, sked_i_clause_so
     bool fine = true;
     OK(sked_i_clause_create(machine_vars, tasks, seed, &s, err));
     *out = s;
-    assert_true(sked_i_clause_machine_create(&m, tasks));
+    assert_true(sked_i_clause_machine_create(s, &m, tasks));
     for (int32_t i = 0; i < tasks; i++) {
         assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * i, c->early[i]}));
         assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * i + 1, -c->late[i]}));

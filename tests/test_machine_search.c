@@ -301,7 +301,6 @@ static void moves_are_timed_exactly(void **state)
                 sked_i_sequence_sort(a);
             check_times(a, b);
         }
-        sked_i_moves_close(&moves);
         sked_i_sequence_destroy(a);
         sked_i_sequence_destroy(b);
         sked_i_sequencing_destroy(l);

@@ -164,7 +164,6 @@ static void sequences_are_timed_right(void **state)
             if (sked_i_moves_pick(&moves, &m))
                 moves.moved += sked_i_sequence_try(s, &m, s->cost * (1 + 0.4 * sked_i_rng_uniform(&x.rng)));
         }
-        sked_i_moves_close(&moves);
         sked_i_sequence_destroy(s);
         sked_i_sequencing_destroy(form);
         close_plan(&x);

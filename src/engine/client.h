@@ -1,5 +1,5 @@
 /*
- * Whom an engine works for. The engine counts its evaluations here, draws its random numbers from here, and
+ * The caller of an engine. The engine counts its evaluations here, draws its random numbers from here, and
  * asks here whether it must return what it has. Owners embed it.
  */
 #ifndef SKED_ENGINE_CLIENT_H

@@ -252,7 +252,7 @@ static bool precedes_proof(plan todo, int i)
 static const double short_share = 0.2;
 
 /*
- * Is this the member that the proving one shall start beside? A short turn is worth waiting for: a proof goes
+ * Is this the member that the proving one shall start beside? A short turn is worth waiting for: a proof is
  * faster from its schedule, on all threads.
  */
 static bool starts_beside(const sked_i_run *run, plan todo, int i)

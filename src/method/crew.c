@@ -28,12 +28,13 @@ static void keep_elite(sked_i_crew_worker *w, double cost, const void *solution)
     sked_i_crew_elites *e = &w->elites;
     const uint64_t hash = w->crew->kind->hash(w, solution);
     int32_t place = e->worst;
+    assert(e->count <= e->capacity && e->capacity > 0);
     for (int32_t k = 0; k < e->count; k++)
         if (e->hash[k] == hash && e->cost[k] == cost)
             return;
     if (e->count < e->capacity) {
         place = e->count;
-        if ((e->row[place] = sked_i_alloc(1, w->crew->size)) == NULL) {
+        if ((e->row[place] = sked_i_arena_alloc(&w->hand.own, 1, w->crew->size)) == NULL) {
             sked_i_crew_fail(w, sked_i_no_memory(&w->hand.error));
             return;
         }
@@ -47,6 +48,7 @@ static void keep_elite(sked_i_crew_worker *w, double cost, const void *solution)
 
 void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
 {
+    assert(!isnan(cost) && solution != NULL);
     if (cost < w->elites.bar)
         keep_elite(w, cost, solution);
     if (cost >= w->best)
@@ -73,6 +75,7 @@ static void count_evaluations(sked_i_crew_worker *w)
 
 static sked_status publish(sked_i_crew_worker *w, sked_error *err)
 {
+    assert(w->best < INFINITY);
     const sked_status st = w->crew->kind->offer(w, w->incumbent, err);
     w->published = w->best;
     sked_i_run_progress(w->crew->run, w->crew->kind->phase);
@@ -136,21 +139,17 @@ static sked_status publish_best(sked_i_crew *crew, sked_error *err)
 static void close_worker(sked_i_hand *hand)
 {
     sked_i_crew_worker *w = (sked_i_crew_worker *)hand;
-    w->crew->kind->close(w);
-    for (int32_t k = 0; k < w->elites.count; k++)
-        free(w->elites.row[k]);
+    if (w->crew->kind->close != NULL)
+        w->crew->kind->close(w);
     sked_i_value_curve_free(&w->curve);
-    void *const owned[] = {w->incumbent, w->elites.row, w->elites.cost, w->elites.hash};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
 }
 
-static sked_status open_elites(sked_i_crew_elites *e, int32_t wanted, sked_error *err)
+static sked_status open_elites(sked_i_arena *own, sked_i_crew_elites *e, int32_t wanted, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_NEW(e->row, wanted);
-    SKED_NEW(e->cost, wanted);
-    SKED_NEW(e->hash, wanted);
+    SKED_OWN(own, e->row, wanted);
+    SKED_OWN(own, e->cost, wanted);
+    SKED_OWN(own, e->hash, wanted);
     e->capacity = wanted;
     e->bar = INFINITY;
 cleanup:
@@ -189,10 +188,10 @@ static sked_status open_worker(sked_i_hand *hand, sked_error *err)
     w->client.over = sked_i_crew_over;
     w->best = w->least = w->published = INFINITY;
     w->elites.bar = -INFINITY;
-    if ((w->incumbent = sked_i_alloc(1, crew->size)) == NULL)
+    if ((w->incumbent = sked_i_arena_alloc(&hand->own, 1, crew->size)) == NULL)
         return sked_i_no_memory(err);
     if (wanted > 1 && crew->kind->hash != NULL)
-        SKED_TRY(open_elites(&w->elites, wanted, err));
+        SKED_TRY(open_elites(&w->hand.own, &w->elites, wanted, err));
     sked_i_rng_seed(&w->client.rng, crew->run->options->seed, (uint64_t)hand->index);
     bind(w);
     st = crew->kind->open(w, err);
@@ -220,13 +219,46 @@ cleanup:
 void sked_i_crew_init(sked_i_crew *crew, const sked_i_crew_kind *kind, size_t size)
 {
     assert(size > 0 && kind->worker_size >= sizeof(sked_i_crew_worker));
-    *crew = (sked_i_crew){.kind = kind, .size = size, .scale = 1, .last_offers = 1, .published = INFINITY};
+    crew->kind = kind;
+    crew->size = size;
+    crew->scale = crew->last_offers = 1;
+    crew->published = INFINITY;
     crew->hands = (sked_i_hands){.size = kind->worker_size, .open = open_worker, .close = close_worker};
 }
 
 void sked_i_crew_close(sked_i_crew *crew)
 {
     sked_i_hands_close(&crew->hands);
+    if (crew->drop != NULL)
+        crew->drop(crew);
+    sked_i_arena_free(&crew->own);
+}
+
+static void destroy(void *state)
+{
+    sked_i_crew_close(state);
+    free(state);
+}
+
+sked_status sked_i_crew_of_run(sked_i_run *run, size_t size,
+                               sked_status (*make)(sked_i_run *run, sked_i_crew *crew, sked_error *err),
+                               void (*drop)(sked_i_crew *crew), sked_i_crew **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_crew *crew = sked_i_run_state(run);
+    if (crew == NULL) {
+        if ((crew = sked_i_alloc_zero(1, size)) == NULL)
+            return sked_i_no_memory(err);
+        crew->drop = drop;
+        st = make(run, crew, err);
+        if (st == SKED_OK)
+            st = sked_i_run_keep(run, crew, destroy, err);
+        if (st != SKED_OK)
+            destroy(crew);
+    }
+    if (st == SKED_OK)
+        *out = crew;
+    return st;
 }
 
 double sked_i_crew_goal(const sked_i_crew *crew, const sked_i_run *run)
@@ -342,6 +374,7 @@ cleanup:
 sked_status sked_i_crew_run(sked_i_crew *crew, sked_i_run *run, double goal, sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(crew->run == NULL && crew->kind != NULL); /* no turn is under way */
     crew->run = crew->hands.run = run;
     crew->hands.owner = crew;
     crew->goal = goal;
@@ -370,6 +403,7 @@ sked_i_crew_span sked_i_crew_begin(const sked_i_crew_worker *w)
 
 void sked_i_crew_end(sked_i_crew_worker *w, int technique, sked_i_crew_span span)
 {
+    assert(technique >= 0 && technique < SKED_I_CREW_TECHNIQUES);
     sked_i_crew_tally *x = &w->tally[technique];
     x->calls++;
     x->seconds += sked_clock() - span.clock;

@@ -30,7 +30,8 @@ typedef struct sked_i_crew_kind {
     const char *phase; /* for progress */
     size_t worker_size;
     const char *technique[SKED_I_CREW_TECHNIQUES]; /* names for statistics; NULL: no more */
-    /* A new worker, its common part ready, the rest zero. close is called after a failure, too. */
+    /* A new worker, its common part ready, the rest zero. close is called after a failure, too; NULL:
+     * hand.own holds all there is. */
     sked_status (*open)(sked_i_crew_worker *w, sked_error *err);
     void (*close)(sked_i_crew_worker *w);
     /* A worker of an earlier turn: others may have found a better incumbent. NULL: the crew is never kept. */
@@ -77,20 +78,22 @@ struct sked_i_crew_worker {
     double published;        /* cost last offered */
     double next_publish;     /* clock */
     sked_i_crew_elites elites;
-    sked_i_value_curve curve; /* its incumbents, where the run hears of them only later: no rounds */
+    sked_i_value_curve curve; /* its incumbents, where the run learns of them only later: no rounds */
     sked_i_crew_tally tally[SKED_I_CREW_TECHNIQUES];
 };
 
 struct sked_i_crew {
     const sked_i_crew_kind *kind;
-    size_t size;        /* bytes of a solution */
-    double scale;       /* cost = time * scale */
-    double reserve;     /* seconds set aside until the first offer tells what one costs */
-    double last_offers; /* at the end of a turn; 1 unless many members are offered then */
-    int64_t clock_mask; /* the clock is read where evaluations & clock_mask is 0 */
-    bool fixed;         /* starts are fixed: for messages */
-    sked_i_run *run;    /* of this turn; NULL between turns */
-    bool halts;         /* the first worker to meet the goal ends all */
+    sked_i_arena own;                /* arrays that the workers share */
+    void (*drop)(sked_i_crew *crew); /* frees what else they share; NULL: nothing */
+    size_t size;                     /* bytes of a solution */
+    double scale;                    /* cost = time * scale */
+    double reserve;                  /* seconds set aside until the first offer shows what one costs */
+    double last_offers;              /* at the end of a turn; 1 unless many members are offered then */
+    int64_t clock_mask;              /* the clock is read where evaluations & clock_mask is 0 */
+    bool fixed;                      /* starts are fixed: for messages */
+    sked_i_run *run;                 /* of this turn; NULL between turns */
+    bool halts;                      /* the first worker to meet the goal ends all */
     atomic_int halt;
     double published; /* rounds: cost last offered */
     double goal;      /* of this turn */
@@ -108,9 +111,17 @@ static inline sked_i_crew_worker *sked_i_crew_member(const sked_i_crew *crew, in
     return (sked_i_crew_worker *)crew->hands.hand[k];
 }
 
-/* Prepares a crew without workers, of costs = times and no reserve. size: bytes of a solution. */
+/* Prepares a crew of zeros without workers, of costs = times and no reserve. size: bytes of a solution. */
 void sked_i_crew_init(sked_i_crew *crew, const sked_i_crew_kind *kind, size_t size);
+/* Workers first, then drop, then own. */
 void sked_i_crew_close(sked_i_crew *crew);
+/*
+ * The crew that the method has kept in this run, or a new one of `size` bytes, all zero, that make fills and
+ * the run keeps. drop is called after a failure, too.
+ */
+SKED_MUST_CHECK sked_status sked_i_crew_of_run(
+    sked_i_run *run, size_t size, sked_status (*make)(sked_i_run *run, sked_i_crew *crew, sked_error *err),
+    void (*drop)(sked_i_crew *crew), sked_i_crew **out, sked_error *err);
 /*
  * One turn on run->options->threads threads. goal: a cost that cannot be improved; ignored where candidates
  * are wanted. Where `again` is NULL, the run's iterations are evaluations and are split among the workers.

@@ -107,6 +107,7 @@ static sked_status take_in(sked_i_run *run, const sked_schedule *s, sked_i_resul
     sked_i_driver *d = run->driver;
     const double before = sked_i_run_best(run);
     bool kept;
+    assert(d->current != NULL);
     const sked_status inserted = sked_i_incumbents_insert(&d->pool, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
     sked_i_driver_note(run);
@@ -153,31 +154,27 @@ static sked_status offer(sked_i_run *run, const sked_schedule *s, bool start, sk
 {
     sked_error why = {0};
     sked_i_realised r;
-    const sked_status st = realise(run, s, &r, &why);
-    if (st == SKED_OK) {
-        const double interval = sked_i_interval_first(run->problem) ? s->ii : 0;
-        return take_in(run, s, (sked_i_result_rank){{interval, r.value, r.makespan}}, err);
-    }
-    if (start)
-        return sked_i_fail(err, st, "the schedule to start from is not valid: %s", why.message);
-    return sked_i_fail(err, st == SKED_ERR_MEMORY ? st : SKED_ERR_BUG,
-                       "method '%s' made an invalid schedule: %s", run->driver->current, why.message);
+    const double begin = sked_clock(), interval = sked_i_interval_first(run->problem) ? s->ii : 0;
+    sked_status st = realise(run, s, &r, &why);
+    if (st == SKED_OK)
+        st = take_in(run, s, (sked_i_result_rank){{interval, r.value, r.makespan}}, err);
+    else if (start)
+        st = sked_i_fail(err, st, "the schedule to start from is not valid: %s", why.message);
+    else
+        st = sked_i_fail(err, st == SKED_ERR_MEMORY ? st : SKED_ERR_BUG,
+                         "method '%s' made an invalid schedule: %s", run->driver->current, why.message);
+    run->driver->judging += sked_clock() - begin;
+    return st;
 }
 
 sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err)
 {
-    const double begin = sked_clock();
-    const sked_status st = offer(run, s, false, err);
-    run->driver->judging += sked_clock() - begin;
-    return st;
+    return offer(run, s, false, err);
 }
 
 sked_status sked_i_run_offer_start(sked_i_run *run, sked_error *err)
 {
-    const double begin = sked_clock();
-    const sked_status st = offer(run, run->options->start, true, err);
-    run->driver->judging += sked_clock() - begin;
-    return st;
+    return offer(run, run->options->start, true, err);
 }
 
 /* ------------------------------------------------------------------ bounds and proofs */
@@ -244,6 +241,7 @@ bool sked_i_run_over(const sked_i_run *run)
 
 void sked_i_run_evaluated(sked_i_run *run, int64_t count)
 {
+    assert(count >= 0);
     run->driver->evaluations += count;
 }
 
@@ -331,6 +329,7 @@ sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const cha
     if (st != SKED_OK)
         return st;
     const char *outer = d->current;
+    sked_i_arena own = {0}, *const around = run->own;
     const int64_t evaluations = d->evaluations;
     const double begin = sked_clock();
     SKED_LOG(1, "driver", "%s starts, %.3g s left, incumbent %g, bound %g", m->info.name,
@@ -338,9 +337,12 @@ sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const cha
     d->current = m->info.name;
     run->setting = values;
     run->settings = settings;
+    run->own = &own;
     const bool locked = sked_i_costs_lock(true);
     st = m->run(run, err);
     sked_i_costs_lock(locked);
+    sked_i_arena_free(&own);
+    run->own = around;
     d->current = outer;
     SKED_LOG(1, "driver", "%s ends with status %d after %.3g s, incumbent %g, bound %g", m->info.name,
              (int)st, sked_clock() - begin, sked_i_run_best(run), d->bound);
@@ -393,6 +395,7 @@ sked_status sked_i_run_keep(sked_i_run *run, void *state, void (*destroy)(void *
 {
     sked_i_driver *d = run->driver;
     sked_i_kept_state *s = state_of(d, d->current);
+    assert(state == NULL || destroy != NULL);
     if (s == NULL) {
         if (!SKED_GROW(d->state, d->state_cap, d->n_states + 1))
             return sked_i_no_memory(err);

@@ -176,7 +176,7 @@ static sked_status exchange(sked_i_run *run, sked_error *err)
 }
 
 /*
- * Until the next exchange that waits for nobody: half of the time before the first, then about a tenth. Ranks
+ * Until the next exchange that does not wait: half of the time before the first, then about a tenth. Ranks
  * that know each other's incumbents too early all search in the same place: docs/performance.md.
  */
 static double rest_of(const sked_i_run *run, bool first)

@@ -2,6 +2,8 @@
 
 #include "base/thread.h"
 
+#include <assert.h>
+
 static void close_hand(sked_i_hand *hand)
 {
     const sked_i_hands *h = hand->hands;
@@ -9,12 +11,14 @@ static void close_hand(sked_i_hand *hand)
         h->close(hand);
     if (h->apart)
         sked_i_share_close(&hand->share);
+    sked_i_arena_free(&hand->own);
     free(hand);
 }
 
 /* Takes the next place; the array has room. */
 static sked_status open_hand(sked_i_hands *h, sked_error *err)
 {
+    assert(h->size >= sizeof(sked_i_hand) && h->run != NULL);
     sked_status st = SKED_OK;
     sked_i_hand *hand = sked_i_alloc_zero(1, h->size);
     if (hand == NULL)
@@ -48,29 +52,25 @@ sked_status sked_i_hands_fill(sked_i_hands *h, int count, sked_error *err)
     return st;
 }
 
-typedef struct stretch {
-    sked_i_hands *hands;
-    sked_status (*work)(sked_i_hand *hand, sked_error *err);
-} stretch;
-
 static void work_one(void *data, int index)
 {
-    const stretch *s = data;
-    sked_i_hand *hand = s->hands->hand[index];
-    hand->status = s->work(hand, &hand->error);
+    const sked_i_hands *h = data;
+    h->hand[index]->status = h->work(h->hand[index], &h->hand[index]->error);
 }
 
 sked_status sked_i_hands_work(sked_i_hands *h, int count,
                               sked_status (*work)(sked_i_hand *hand, sked_error *err), sked_error *err)
 {
     sked_status st = SKED_OK;
+    assert(count >= 1 && count <= h->count);
+    h->work = work;
     for (int k = 0; k < count; k++) {
         h->hand[k]->error = (sked_error){0};
         h->hand[k]->run = h->apart ? &h->hand[k]->share.run : h->run;
         if (h->apart)
             SKED_TRY(sked_i_share_tell(&h->hand[k]->share, h->run, err));
     }
-    SKED_TRY(sked_i_parallel(count, work_one, &(stretch){h, work}, err));
+    SKED_TRY(sked_i_parallel(count, work_one, h, err));
     for (int k = 0; k < count; k++) {
         if (h->hand[k]->status != SKED_OK)
             return sked_i_fail(err, h->hand[k]->status, "%s", h->hand[k]->error.message);

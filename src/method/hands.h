@@ -20,6 +20,7 @@ typedef struct sked_i_hand {
     sked_status status; /* of its last stretch */
     sked_error error;
     sked_i_share share; /* where the hands are apart */
+    sked_i_arena own;   /* arrays of the worker, freed after close */
 } sked_i_hand;
 
 /* The first five are the user's to set. */
@@ -34,6 +35,7 @@ struct sked_i_hands {
     void *owner;        /* what the workers share, for the user alone */
     sked_i_hand **hand; /* [count] */
     int count;
+    sked_status (*work)(sked_i_hand *hand, sked_error *err); /* of this stretch */
 };
 
 /* Opens workers until there are `count`. After a failure those opened before stay. */

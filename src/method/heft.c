@@ -54,7 +54,7 @@ static sked_status find_optimistic_costs(hefter *x, double *mean, sked_error *er
 {
     const sked_i_costs *c = x->view.costs;
     sked_status st = SKED_OK;
-    SKED_NEW(x->ahead, (int64_t)x->view.n * c->time_kinds);
+    SKED_OWN(x->run->own, x->ahead, (int64_t)x->view.n * c->time_kinds);
     SKED_TRY(sked_i_optimistic_costs(&x->view, x->ahead, mean, err));
 cleanup:
     return st;
@@ -65,7 +65,7 @@ static sked_status find_critical(hefter *x, sked_error *err)
 {
     const double share = transfer_share(x);
     sked_status st = SKED_OK;
-    SKED_NEW(x->through, x->view.n);
+    SKED_OWN(x->run->own, x->through, x->view.n);
     sked_i_upward_ranks(&x->view, share, x->up);
     sked_i_downward_ranks(&x->view, share, x->through);
     for (int32_t i = 0; i < x->view.n; i++)
@@ -74,7 +74,7 @@ cleanup:
     return st;
 }
 
-/* First op of a longest path: of those it goes through the one with most behind it. -1: no ops. */
+/* First op of a longest path: of those it visits the one with the longest path behind it. -1: no ops. */
 static int32_t first_critical(const hefter *x, double longest)
 {
     int32_t first = -1;
@@ -84,7 +84,7 @@ static int32_t first_critical(const hefter *x, double longest)
     return first;
 }
 
-/* The successor of i that the path goes through; -1: the path ends. */
+/* The successor of i on the path; -1: the path ends. */
 static int32_t next_critical(const hefter *x, int32_t i, double longest)
 {
     const sked_i_dag_rows *out = &x->view.out;
@@ -95,37 +95,15 @@ static int32_t next_critical(const hefter *x, int32_t i, double longest)
     return next;
 }
 
-/* The device that runs the critical path in the least time; ops it cannot run count most. */
-static int32_t critical_device(const hefter *x, const int32_t *path, int32_t length)
-{
-    int32_t best = 0, least_unable = INT32_MAX;
-    double least = INFINITY;
-    for (int32_t d = 0; d < x->p->devices; d++) {
-        int32_t unable = 0;
-        double sum = 0;
-        for (int32_t k = 0; k < length; k++) {
-            const double t = x->view.costs ? sked_i_time(x->view.costs, path[k], d) : 0;
-            unable += isinf(t);
-            sum += isinf(t) ? 0 : t;
-        }
-        if (unable < least_unable || (unable == least_unable && sum < least)) {
-            best = d;
-            least = sum;
-            least_unable = unable;
-        }
-    }
-    return best;
-}
-
 static sked_status fix_critical_path(hefter *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int32_t *path = NULL, length = 0;
+    int32_t *path, length = 0;
     double longest = 0;
     if (x->through == NULL)
         SKED_TRY(find_critical(x, err));
-    SKED_NEW(x->fix, x->view.n);
-    SKED_NEW(path, x->view.n);
+    SKED_OWN(x->run->own, x->fix, x->view.n);
+    SKED_OWN(x->run->own, path, x->view.n);
     for (int32_t i = 0; i < x->view.n; i++) {
         x->fix[i] = -1;
         longest = fmax(longest, x->through[i]);
@@ -133,12 +111,11 @@ static sked_status fix_critical_path(hefter *x, sked_error *err)
     longest -= 1e-9 * longest; /* sums along one path may differ by rounding */
     for (int32_t i = first_critical(x, longest); i >= 0; i = next_critical(x, i, longest))
         path[length++] = i;
-    const int32_t d = critical_device(x, path, length);
+    const int32_t d = sked_i_fastest_device(x->run->costs, path, length);
     for (int32_t k = 0; k < length; k++)
         if (x->view.costs == NULL || sked_i_time(x->view.costs, path[k], d) < INFINITY)
             x->fix[path[k]] = d;
 cleanup:
-    free(path);
     return st;
 }
 
@@ -160,22 +137,20 @@ static sked_status measure(hefter *x, sked_error *err)
 static sked_status prepare(hefter *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double *key = NULL, *mean = NULL;
+    double *key, *mean;
     SKED_TRY(measure(x, err));
     const double *level = x->ranked == rank_critical ? x->through : x->up;
-    SKED_NEW(key, x->view.n);
+    SKED_OWN(x->run->own, key, x->view.n);
     for (int32_t i = 0; i < x->view.n; i++)
         key[i] = -level[i];
     SKED_TRY(sked_i_rank_by_key(&x->view, key, x->rank, err));
     if (x->choice == device_critical)
         SKED_TRY(fix_critical_path(x, err));
     if (x->choice == device_oct && x->ahead == NULL) {
-        SKED_NEW(mean, x->view.n);
+        SKED_OWN(x->run->own, mean, x->view.n);
         SKED_TRY(find_optimistic_costs(x, mean, err));
     }
 cleanup:
-    free(key);
-    free(mean);
     return st;
 }
 
@@ -185,8 +160,8 @@ static sked_status build(hefter *x, sked_schedule *s, sked_error *err)
     const bool costed = x->ranked == rank_oct || x->choice == device_lookahead || x->choice == device_oct;
     sked_status st = SKED_OK;
     bool fits;
-    SKED_NEW(x->rank, p->graph->n_ops);
-    SKED_NEW(x->up, p->graph->n_ops);
+    SKED_OWN(x->run->own, x->rank, p->graph->n_ops);
+    SKED_OWN(x->run->own, x->up, p->graph->n_ops);
     SKED_TRY(costed ? sked_i_dag_make_costed(p, x->run->costs, false, true, &x->view, err)
                     : sked_i_dag_make(p, x->run->costs, false, sked_i_has_transfers(p), &x->view, err));
     SKED_TRY(sked_i_pools_make(p, false, &x->pools, err));
@@ -227,11 +202,6 @@ static sked_status heft_run(sked_i_run *run, sked_error *err)
     sked_i_pools_free(&x.pools);
     sked_i_dag_free(&x.view);
     sked_schedule_destroy(s);
-    free(x.rank);
-    free(x.up);
-    free(x.through);
-    free(x.ahead);
-    free(x.fix);
     return st;
 }
 

@@ -63,6 +63,7 @@ sked_status sked_i_incumbents_choose(sked_i_incumbents *pool, const sked_problem
                                      int32_t top, double min_distance, sked_schedule **chosen, int32_t *count,
                                      sked_error *err)
 {
+    assert(top <= pool->count);
     int32_t n = 0;
     for (int32_t i = 0; i < pool->count && n < top; i++) {
         bool apart;

@@ -1,7 +1,6 @@
 #include "method/inner.h"
 
 #include "method/driver.h"
-#include "problem/bounds.h"
 
 sked_status sked_i_inner_run(const char *method, const sked_problem *p, const sked_run_options *opt,
                              sked_schedule **out, sked_error *err)

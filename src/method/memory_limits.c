@@ -8,8 +8,8 @@
 
 void sked_i_memory_limits_close(sked_i_memory_limits *x)
 {
-    sked_i_memory_plan_free(&x->plan);
     sked_i_stores_free(&x->model);
+    sked_i_arena_free(&x->arena);
 }
 
 static bool is_over(sked_i_client *client)
@@ -55,13 +55,13 @@ sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_me
     const sked_schedule *known =
         sked_i_run_incumbent(run) != NULL ? sked_i_run_incumbent(run) : run->options->start;
     sked_status st = SKED_OK;
-    int32_t *order = NULL, *place = NULL;
+    int32_t *order, *place;
     *x = (sked_i_memory_limits){.client = {.over = is_over}, .limit = &run->limit};
     sked_i_rng_seed(&x->client.rng, run->options->seed, 0);
     SKED_TRY(sked_i_stores_make(p, run->costs, &x->model, err));
-    SKED_TRY(sked_i_memory_plan_make(p->graph->n_ops, &x->plan, err));
-    SKED_NEW(order, p->graph->n_ops);
-    SKED_NEW(place, p->graph->n_ops);
+    SKED_TRY(sked_i_memory_plan_make(&x->arena, p->graph->n_ops, &x->plan, err));
+    SKED_OWN(run->own, order, p->graph->n_ops);
+    SKED_OWN(run->own, place, p->graph->n_ops);
     if (known != NULL)
         SKED_TRY(sked_i_schedule_order(p->graph, known->start, order, err));
     const bool useful = known != NULL && is_topological(p->graph, order, place);
@@ -71,8 +71,6 @@ sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_me
     if (x->plan.excess > 0)
         st = refuse(x, err);
 cleanup:
-    free(order);
-    free(place);
     return st;
 }
 
@@ -86,7 +84,8 @@ void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limi
     const bool known =
         sked_i_lower(p, &low, &ignored) == SKED_OK &&
         sked_i_stores_make(&low.problem, &low.costs, &x.model, &ignored) == SKED_OK && x.model.stores == 1 &&
-        x.model.total == 0 && sked_i_memory_plan_make(p->graph->n_ops, &x.plan, &ignored) == SKED_OK &&
+        x.model.total == 0 &&
+        sked_i_memory_plan_make(&x.arena, p->graph->n_ops, &x.plan, &ignored) == SKED_OK &&
         sked_i_memory_plan_find(&x.model, &x.client, effort, NULL, NULL, &x.plan, &ignored) == SKED_OK &&
         x.plan.excess < INFINITY;
     const size_t used = strlen(err->message);

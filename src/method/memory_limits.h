@@ -1,11 +1,11 @@
 /* What methods share that take memory limits: the model and a plan that keeps the limits. */
 #ifndef SKED_METHOD_MEMORY_LIMITS_H
 #define SKED_METHOD_MEMORY_LIMITS_H
-#include "base/sort.h"
 #include "engine/memory/memory_engine.h"
 #include "method/method.h"
 
 typedef struct sked_i_memory_limits {
+    sked_i_arena arena;
     sked_i_stores model;
     sked_i_memory_plan plan;
     sked_i_client client; /* evaluations of planning */

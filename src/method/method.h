@@ -5,6 +5,7 @@
  */
 #ifndef SKED_METHOD_METHOD_H
 #define SKED_METHOD_METHOD_H
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -22,6 +23,7 @@ typedef struct sked_i_run {
     const double *setting;           /* [n_options] parsed, in table order */
     const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
+    sked_i_arena *own; /* arrays of the method that runs now, until it returns; for the run's own thread */
     bool goes_on; /* a turn after another one that was interrupted only for an exchange with other ranks */
     struct sked_i_driver *driver;
 } sked_i_run;
@@ -81,7 +83,7 @@ bool sked_i_run_over(const sked_i_run *run);
 SKED_MUST_CHECK sked_status sked_i_run_exchange(sked_i_run *run, sked_error *err);
 /*
  * A method that keeps its state between turns (sked_i_run_keep): run in several turns with an exchange
- * between them, or in one where there is nobody to exchange with.
+ * between them, or in one where there is no other rank.
  */
 SKED_MUST_CHECK sked_status sked_i_run_in_turns(sked_i_run *run,
                                                 sked_status (*turn)(sked_i_run *run, sked_error *err),
@@ -94,10 +96,10 @@ void sked_i_run_evaluated(sked_i_run *run, int64_t count);
 int64_t sked_i_run_evaluations(const sked_i_run *run);
 /* Something a user may want to know; the last note stays. */
 void sked_i_run_note(sked_i_run *run, const char *format, ...) SKED_PRINTF(2, 3);
-/* Tells the user; cheap, rate-limited by the caller's progress function. */
+/* Reports to the user; cheap, rate-limited by the caller's progress function. */
 void sked_i_run_progress(sked_i_run *run, const char *phase);
 /*
- * Value over time that a thread has kept of its own, where the run hears of its incumbents only later; begin
+ * Value over time that a thread has kept of its own, where the run learns of its incumbents only later; begin
  * it with the limit's. After the offers of what it found. Empties the thread's curve.
  */
 void sked_i_run_merge_curve(sked_i_run *run, sked_i_value_curve *thread);

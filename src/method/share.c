@@ -1,6 +1,8 @@
 /* Parts of a run for threads. */
 #include "method/driver.h"
 
+#include <assert.h>
+
 /* The second bound belongs to the first: at a higher first one, only that of the giver holds. */
 void sked_i_driver_take_bounds(sked_i_driver *d, const sked_i_driver *from)
 {
@@ -39,11 +41,12 @@ sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_e
     share->options.progress = NULL;
     share->run.options = &share->options;
     share->run.driver = NULL;
+    share->run.own = NULL; /* of another thread */
     SKED_TRY(sked_i_driver_open(&share->run, sked_i_run_wanted(run), err));
     share->run.driver->current = run->driver->current;
     share->run.driver->bound = run->driver->bound;
     SKED_TRY(sked_i_share_tell(share, run, err));
-    share->run.driver->n_rows = 0; /* what it was told is not its own work */
+    share->run.driver->n_rows = 0; /* what it took over is not its own work */
     share->run.driver->curve.count = 0;
     share->run.driver->curve.before = run->driver->evaluations;
 cleanup:
@@ -72,6 +75,7 @@ static sked_status take_states(sked_i_driver *from, sked_i_run *run, sked_error 
 sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *err)
 {
     sked_i_driver *from = share->run.driver, *d = run->driver;
+    assert(from != d && from->exchange == NULL);
     sked_status st = SKED_OK;
     const bool better =
         sked_i_result_rank_precedes(sked_i_incumbents_best(&from->pool), sked_i_incumbents_best(&d->pool));

@@ -6,18 +6,15 @@
 
 #include <stdio.h>
 
-static const char *const names[] = {
-#define SKED_X(name, text, axis) text,
+/* A parameter, and what is traded against the objective. */
+static const struct {
+    const char *name, *axis;
+} parameters[] = {
+#define SKED_X(name, text, axis) {text, axis},
     SKED_SWEEP_LIST(SKED_X)
 #undef SKED_X
 };
-/* What is traded against the objective. */
-static const char *const axes[] = {
-#define SKED_X(name, text, axis) axis,
-    SKED_SWEEP_LIST(SKED_X)
-#undef SKED_X
-};
-enum { n_parameters = sizeof names / sizeof *names };
+enum { n_parameters = sizeof parameters / sizeof *parameters };
 
 void sked_sweep_options_init_sized(sked_sweep_options *opt, size_t size)
 {
@@ -214,8 +211,8 @@ sked_status sked_sweep(const char *method, const sked_problem *p, const sked_swe
     sked_status st = SKED_OK;
     sked_sweep_result w = {.size = sizeof w};
     SKED_TRY(check(opt, run, err));
-    w.parameter = names[opt->parameter];
-    w.x = axes[opt->parameter];
+    w.parameter = parameters[opt->parameter].name;
+    w.x = parameters[opt->parameter].axis;
     w.y = opt->parameter == SKED_SWEEP_ALPHA ? "resource" : sked_objective_name(p->objective);
     SKED_TRY(run_points(method, p, opt, run, &w, err));
     if (w.count == 0)

@@ -14,6 +14,7 @@ typedef struct sked_i_assignment_order {
 } sked_i_assignment_order;
 
 struct sked_i_assignment {
+    sked_i_arena arena;
     sked_i_branch *b;
     const sked_graph *g;
     sked_i_costs costs;
@@ -26,14 +27,15 @@ struct sked_i_assignment {
     sked_i_assignment_order *order;
     int64_t n_orders, order_cap;
     sked_i_clause_choices *choices;
-    double slack;            /* times closer than this are equal */
-    double *start;           /* [n] of a real schedule */
-    int64_t *cause;          /* [n] edge, n_edges + order, -1: none: what its start follows from */
-    sked_i_lit *clause;      /* [2 n + m + 1] */
-    int32_t blamed;          /* literals of the clause against the solution just read; 0: it is better */
-    int32_t *path;           /* [n] ops of a critical path, the latest first */
-    int64_t *path_cause;     /* [n] their causes */
-    sked_i_closure *closure; /* NULL: ops may start before their ancestors have finished */
+    sked_i_clause_option *option; /* [2 m] scratch */
+    double slack;                 /* times closer than this are equal */
+    double *start;                /* [n] of a real schedule */
+    int64_t *cause;               /* [n] edge, n_edges + order, -1: none: what its start follows from */
+    sked_i_lit *clause;           /* [2 n + m + 1] */
+    int32_t blamed;               /* literals of the clause against the solution just read; 0: it is better */
+    int32_t *path;                /* [n] ops of a critical path, the latest first */
+    int64_t *path_cause;          /* [n] their causes */
+    sked_i_closure *closure;      /* NULL: ops may start before their ancestors have finished */
 };
 
 static inline int64_t sked_i_assignment_cell(const sked_i_assignment *u, int32_t i, int32_t k)

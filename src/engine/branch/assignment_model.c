@@ -22,6 +22,8 @@
 #include "problem/kinds.h"
 #include "problem/load.h"
 
+#include <assert.h>
+
 enum { max_orders = 60000, grid = 1 << 26, price_steps = 300 };
 
 /* ------------------------------------------------------------------ times */
@@ -161,7 +163,7 @@ static bool number_orders(sked_i_assignment *u)
                 if (!sked_i_assignment_may_run(u, i, k) || !sked_i_assignment_may_run(u, j, k) ||
                     !(sked_i_time(&u->costs, i, k) > 0) || !(sked_i_time(&u->costs, j, k) > 0))
                     continue;
-                if (!SKED_GROW(u->order, u->order_cap, u->n_orders + 1))
+                if (!SKED_OWN_GROW(&u->arena, u->order, u->order_cap, u->n_orders + 1))
                     return false;
                 u->order[u->n_orders++] = (sked_i_assignment_order){i, j, k, u->n_vars++};
             }
@@ -179,8 +181,7 @@ static void number_heads(sked_i_assignment *u)
 
 static bool bound(sked_i_assignment *u, int32_t var, int32_t low, int32_t high)
 {
-    return sked_i_clause_root_bound(u->b->solver, (sked_i_lit){2 * var, low}) &&
-           sked_i_clause_root_bound(u->b->solver, (sked_i_lit){2 * var + 1, -high});
+    return sked_i_clause_root_range(u->b->solver, var, low, high);
 }
 
 static bool bound_start(sked_i_assignment *u, int32_t i)
@@ -224,9 +225,9 @@ static bool bound_variables(sked_i_assignment *u)
 static bool add_devices_of(sked_i_assignment *u, int32_t i)
 {
     sked_i_clause_solver *s = u->b->solver;
-    sked_i_clause_option *earliest = sked_i_alloc(2 * (int64_t)u->m, sizeof *earliest);
+    sked_i_clause_option *earliest = u->option;
     int32_t count = 0;
-    bool fine = earliest != NULL;
+    bool fine = true;
     for (int32_t k = 0; fine && k < u->m; k++) {
         if (!sked_i_assignment_may_run(u, i, k))
             continue;
@@ -241,10 +242,8 @@ static bool add_devices_of(sked_i_assignment *u, int32_t i)
                sked_i_clause_add_arc(s, u->last[c], i, 0, SKED_I_LIT_NONE) &&
                sked_i_clause_add_arc(s, u->last[c], u->b->end, time, SKED_I_LIT_NONE);
     }
-    fine = fine && sked_i_clause_choices_add(u->choices, 2 * i, u->latest + 1, earliest, count) &&
+    return fine && sked_i_clause_choices_add(u->choices, 2 * i, u->latest + 1, earliest, count) &&
            sked_i_clause_choices_add(u->choices, 2 * i + 1, 1, earliest + u->m, count);
-    free(earliest);
-    return fine;
 }
 
 /* From device a to device b along edge e; SKED_I_ASSIGNMENT_FAR: impossible. */
@@ -258,8 +257,7 @@ static int32_t passage(const sked_i_assignment *u, int64_t e, int32_t a, int32_t
 }
 
 /* The head of `to` on one device from those of `from` on all, or the latest start of `from` likewise. */
-static bool add_passages(sked_i_assignment *u, int64_t e, bool mirror, int32_t k,
-                         sked_i_clause_option *option)
+static bool add_passages(sked_i_assignment *u, int64_t e, bool mirror, int32_t k)
 {
     const int32_t from = u->g->edge_from[e], to = u->g->edge_to[e];
     const int32_t mine = mirror ? from : to, other = mirror ? to : from;
@@ -270,26 +268,24 @@ static bool add_passages(sked_i_assignment *u, int64_t e, bool mirror, int32_t k
         const int32_t t = mirror ? passage(u, e, k, d) : passage(u, e, d, k);
         const int64_t c = sked_i_assignment_cell(u, other, d);
         if (t < SKED_I_ASSIGNMENT_FAR)
-            option[count++] = (sked_i_clause_option){sked_i_assignment_runs_on(u, other, d),
-                                                     mirror ? 2 * u->last[c] + 1 : 2 * u->head[c], t};
+            u->option[count++] = (sked_i_clause_option){sked_i_assignment_runs_on(u, other, d),
+                                                        mirror ? 2 * u->last[c] + 1 : 2 * u->head[c], t};
     }
     const int64_t c = sked_i_assignment_cell(u, mine, k);
     return sked_i_clause_choices_add(u->choices, mirror ? 2 * u->last[c] + 1 : 2 * u->head[c],
-                                     mirror ? 1 : u->latest + 1, option, count);
+                                     mirror ? 1 : u->latest + 1, u->option, count);
 }
 
 static bool add_edges(sked_i_assignment *u)
 {
-    sked_i_clause_option *option = sked_i_alloc(u->m, sizeof *option);
-    bool fine = option != NULL;
+    bool fine = true;
     for (int64_t e = 0; fine && e < u->g->n_edges; e++)
         for (int32_t k = 0; fine && u->g->edge_distance[e] == 0 && k < u->m; k++) {
             if (sked_i_assignment_may_run(u, u->g->edge_to[e], k))
-                fine = add_passages(u, e, false, k, option);
+                fine = add_passages(u, e, false, k);
             if (fine && sked_i_assignment_may_run(u, u->g->edge_from[e], k))
-                fine = add_passages(u, e, true, k, option);
+                fine = add_passages(u, e, true, k);
         }
-    free(option);
     return fine;
 }
 
@@ -309,15 +305,15 @@ static bool add_orders(sked_i_assignment *u)
 /* ------------------------------------------------------------------ work */
 
 /* Prices that prove the most about all ops. */
-static sked_status best_prices(const sked_i_assignment *u, int32_t *price, sked_error *err)
+static sked_status best_prices(sked_i_assignment *u, int32_t *price, sked_error *err)
 {
     const int64_t cells = (int64_t)u->b->n * u->m;
     sked_status st = SKED_OK;
-    double *time = NULL, *real = NULL, *count = NULL, *scratch = NULL;
-    SKED_NEW(time, cells);
-    SKED_NEW(real, u->m);
-    SKED_NEW(count, u->m);
-    SKED_NEW(scratch, 2 * (int64_t)u->m);
+    double *time, *real, *count, *scratch;
+    SKED_OWN(&u->arena, time, cells);
+    SKED_OWN(&u->arena, real, u->m);
+    SKED_OWN(&u->arena, count, u->m);
+    SKED_OWN(&u->arena, scratch, 2 * (int64_t)u->m);
     for (int64_t c = 0; c < cells; c++)
         time[c] = u->x[c] >= 0 ? sked_i_time(&u->costs, (int32_t)(c / u->m), (int32_t)(c % u->m)) : INFINITY;
     for (int32_t k = 0; k < u->m; k++)
@@ -327,10 +323,6 @@ static sked_status best_prices(const sked_i_assignment *u, int32_t *price, sked_
     for (int32_t k = 0; k < u->m; k++)
         price[k] = (int32_t)nearbyint(real[k] * sked_i_clause_most_price);
 cleanup:
-    free(time);
-    free(real);
-    free(count);
-    free(scratch);
     return st;
 }
 
@@ -339,9 +331,9 @@ static sked_status add_work(sked_i_assignment *u, sked_error *err)
 {
     const int64_t cells = (int64_t)u->b->n * u->m;
     sked_status st = SKED_OK;
-    int32_t *time = NULL, *price = NULL;
-    SKED_NEW0(time, cells);
-    SKED_NEW0(price, ((int64_t)u->m + 1) * u->m);
+    int32_t *time, *price;
+    SKED_OWN0(&u->arena, time, cells);
+    SKED_OWN0(&u->arena, price, ((int64_t)u->m + 1) * u->m);
     for (int64_t c = 0; c < cells; c++)
         if (u->x[c] >= 0)
             time[c] = time_on(u, (int32_t)(c / u->m), (int32_t)(c % u->m));
@@ -359,8 +351,6 @@ static sked_status add_work(sked_i_assignment *u, sked_error *err)
     if (!sked_i_clause_add_work(u->b->solver, &model))
         st = sked_i_no_memory(err);
 cleanup:
-    free(time);
-    free(price);
     return st;
 }
 
@@ -388,7 +378,8 @@ static bool add_copies(sked_i_assignment *u, int32_t first)
 static bool add_pool(sked_i_assignment *u, int32_t r, int32_t first)
 {
     const double capacity = sked_i_capacity(u->b->p, r);
-    sked_i_clause_task *task = sked_i_alloc((int64_t)u->b->n * u->m, sizeof *task);
+    sked_i_clause_task *task =
+        sked_i_arena_alloc(&u->b->solver->memory, (int64_t)u->b->n * u->m, sizeof *task);
     int32_t count = 0;
     if (task == NULL)
         return u->b->solver->failed = true, false;
@@ -487,6 +478,7 @@ static const sked_i_assignment_order *find_order(const sked_i_assignment *u, int
         else
             high = mid;
     }
+    assert(u->order[low].i == i && u->order[low].j == j && u->order[low].device == device);
     return &u->order[low];
 }
 
@@ -517,15 +509,15 @@ static bool clauses_of_twins(sked_i_assignment *u, int32_t first, int32_t next)
     return fine;
 }
 
-/* Devices that are alike and that nobody has named are interchangeable. false in *fine: no solution is left.
+/* Devices that are alike and that no op is fixed on are interchangeable. false in *fine: no solution is left.
  */
 static sked_status break_symmetry(sked_i_assignment *u, bool *fine, sked_error *err)
 {
     const int32_t *fix = u->b->p->fix_device;
     sked_status st = SKED_OK;
-    bool *named = NULL;
+    bool *named;
     sked_i_kinds like = {0};
-    SKED_NEW0(named, u->m);
+    SKED_OWN0(&u->arena, named, u->m);
     SKED_TRY(sked_i_kinds_make(&u->costs, NULL, false, &like, err));
     for (int32_t i = 0; fix && i < u->b->n; i++)
         if (fix[i] >= 0)
@@ -537,7 +529,6 @@ static sked_status break_symmetry(sked_i_assignment *u, bool *fine, sked_error *
                 break;
             }
 cleanup:
-    free(named);
     sked_i_kinds_free(&like);
     return st;
 }
@@ -617,33 +608,27 @@ static sked_status allocate(sked_i_assignment *u, sked_error *err)
 {
     const int64_t n = u->b->n, cells = n * u->m;
     sked_status st = SKED_OK;
-    SKED_NEW(u->x, cells);
-    SKED_NEW(u->head, cells);
-    SKED_NEW(u->last, cells);
-    SKED_NEW(u->start, n);
-    SKED_NEW(u->cause, n);
-    SKED_NEW(u->path, n);
-    SKED_NEW(u->path_cause, n);
-    SKED_NEW(u->clause, 2 * n + u->m + 1);
-    u->choices = sked_i_clause_choices_create();
-    if (u->choices == NULL)
-        st = sked_i_no_memory(err);
+    SKED_OWN(&u->arena, u->x, cells);
+    SKED_OWN(&u->arena, u->head, cells);
+    SKED_OWN(&u->arena, u->last, cells);
+    SKED_OWN(&u->arena, u->start, n);
+    SKED_OWN(&u->arena, u->cause, n);
+    SKED_OWN(&u->arena, u->path, n);
+    SKED_OWN(&u->arena, u->path_cause, n);
+    SKED_OWN(&u->arena, u->clause, 2 * n + u->m + 1);
+    SKED_OWN(&u->arena, u->option, 2 * (int64_t)u->m);
 cleanup:
     return st;
 }
 
 static bool add_constraints(sked_i_assignment *u, int32_t copies)
 {
-    bool fine = true;
+    u->choices = sked_i_clause_choices_create(u->b->solver);
+    bool fine = u->choices != NULL;
     for (int32_t i = 0; fine && i < u->b->n; i++)
         fine = add_devices_of(u, i);
-    fine = fine && add_edges(u) && add_orders(u) && (copies < 0 || add_pools(u, copies));
-    sked_i_clause_choices *c = u->choices;
-    u->choices = NULL;
-    if (fine)
-        return sked_i_clause_choices_plug(u->b->solver, c);
-    sked_i_clause_choices_destroy(c);
-    return false;
+    return fine && add_edges(u) && add_orders(u) && (copies < 0 || add_pools(u, copies)) &&
+           sked_i_clause_choices_plug(u->choices);
 }
 
 static bool add_clauses(sked_i_assignment *u)
@@ -696,16 +681,7 @@ void sked_i_assignment_close(sked_i_assignment *u)
 {
     if (u == NULL)
         return;
-    sked_i_clause_choices_destroy(u->choices);
-    free(u->x);
-    free(u->head);
-    free(u->last);
-    free(u->order);
-    free(u->start);
-    free(u->cause);
-    free(u->clause);
-    free(u->path);
-    free(u->path_cause);
     sked_i_closure_destroy(u->closure);
+    sked_i_arena_free(&u->arena);
     free(u);
 }

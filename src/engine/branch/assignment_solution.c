@@ -4,6 +4,8 @@
  */
 #include "engine/branch/assignment.h"
 
+#include <assert.h>
+
 enum { seen = -2 };
 
 static bool holds(const sked_i_assignment *u, int32_t var)
@@ -100,6 +102,7 @@ static int32_t trace(sked_i_assignment *u, int32_t op, bool *cycle)
     int32_t count = 0;
     *cycle = false;
     for (int32_t i = op; i >= 0 && !*cycle;) {
+        assert(count < u->b->n);
         u->path[count] = i;
         u->path_cause[count++] = u->cause[i];
         const int64_t cause = u->cause[i];

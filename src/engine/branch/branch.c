@@ -146,6 +146,7 @@ static pool_walk first_pool(const sked_problem *p)
 }
 
 typedef struct pair_list {
+    sked_i_arena arena;
     int32_t (*pair)[2]; /* i < j */
     int64_t count, cap;
     int32_t n;
@@ -168,7 +169,7 @@ static bool collect_pairs(const sked_problem *p, const pool_walk *w, int32_t *us
                 sked_i_closure_has(out->closure, i, j) || sked_i_closure_has(out->closure, j, i) ||
                 *number > 0 || out->count >= max_pairs)
                 continue;
-            if (!SKED_GROW(out->pair, out->cap, out->count + 1))
+            if (!SKED_OWN_GROW(&out->arena, out->pair, out->cap, out->count + 1))
                 return false;
             out->pair[out->count][0] = i;
             out->pair[out->count++][1] = j;
@@ -177,11 +178,14 @@ static bool collect_pairs(const sked_problem *p, const pool_walk *w, int32_t *us
     return true;
 }
 
-static bool lags_cover_durations(const sked_graph *g)
+/* No lag is less than the duration before it; exactly: all are equal to it. */
+static bool lags_cover_durations(const sked_graph *g, bool exactly)
 {
-    for (int64_t e = 0; e < g->n_edges; e++)
-        if (g->edge_distance[e] == 0 && g->edge_lag[e] < g->duration[g->edge_from[e]])
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const double beyond = g->edge_lag[e] - g->duration[g->edge_from[e]];
+        if (g->edge_distance[e] == 0 && (beyond < 0 || (exactly && beyond > 0)))
             return false;
+    }
     return true;
 }
 
@@ -193,26 +197,16 @@ static sked_status find_pairs(const sked_problem *p, pair_list *out, sked_error 
     int32_t *user = NULL;
     if (n > max_ops_for_pairs)
         return SKED_OK;
-    SKED_NEW(user, n);
+    SKED_OWN(&out->arena, user, n);
     out->n = (int32_t)n;
-    SKED_NEW0(out->number, n * n);
+    SKED_OWN0(&out->arena, out->number, n * n);
     SKED_TRY(sked_i_closure_create(p->graph, 0, &out->closure, err));
     for (pool_walk w = first_pool(p); next_pool(p, &w);)
-        if (isfinite(w.capacity) && !collect_pairs(p, &w, user, out)) {
-            st = sked_i_no_memory(err);
-            goto cleanup;
-        }
-    out->orderly = lags_cover_durations(p->graph);
+        if (isfinite(w.capacity) && !collect_pairs(p, &w, user, out))
+            SKED_TRY(sked_i_no_memory(err));
+    out->orderly = lags_cover_durations(p->graph, false);
 cleanup:
-    free(user);
     return st;
-}
-
-static void free_pairs(pair_list *l)
-{
-    free(l->pair);
-    free(l->number);
-    sked_i_closure_destroy(l->closure);
 }
 
 /* Either i before j or j before i: a 0/1 variable each, so that orders can be learned as such. */
@@ -221,8 +215,7 @@ static bool add_pairs(branch *b, const pair_list *l)
     const double *duration = b->p->graph->duration;
     for (int64_t k = 0; k < l->count; k++) {
         const int32_t x = b->end + 1 + (int32_t)k, i = l->pair[k][0], j = l->pair[k][1];
-        if (!sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * x, 0}) ||
-            !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * x + 1, -1}) ||
+        if (!sked_i_clause_root_range(b->solver, x, 0, 1) ||
             !sked_i_clause_add_arc(b->solver, i, j, units(b, duration[i]), (sked_i_lit){2 * x, 1}) ||
             !sked_i_clause_add_arc(b->solver, j, i, units(b, duration[j]), (sked_i_lit){2 * x + 1, 0}))
             return false;
@@ -263,8 +256,7 @@ static bool add_machine(branch *b, const pair_list *l, const sked_i_clause_task 
                         bool *fits)
 {
     sked_i_clause_machine m;
-    const bool fine = sked_i_clause_machine_create(&m, count);
-    *fits = fine;
+    *fits = sked_i_clause_machine_create(b->solver, &m, count);
     for (int32_t x = 0; *fits && x < count; x++) {
         m.var[x] = task[x].var;
         m.duration[x] = task[x].duration;
@@ -274,8 +266,8 @@ static bool add_machine(branch *b, const pair_list *l, const sked_i_clause_task 
     }
     if (*fits)
         return sked_i_clause_add_machine(b->solver, m);
-    sked_i_clause_machine_free(&m);
-    return fine;
+    sked_i_arena_drop(&b->solver->memory, m.before);
+    return !b->solver->failed;
 }
 
 /* Tasks of a pool that bind, into task; returns how many. */
@@ -300,7 +292,7 @@ static bool add_pools(branch *b, const pair_list *l, bool *ordered)
 {
     *ordered = true;
     for (pool_walk w = first_pool(b->p); next_pool(b->p, &w);) {
-        sked_i_clause_task *task = sked_i_alloc(b->n, sizeof *task);
+        sked_i_clause_task *task = sked_i_arena_alloc(&b->solver->memory, b->n, sizeof *task);
         if (task == NULL)
             return false;
         const int32_t count = collect_tasks(b, &w, task);
@@ -308,9 +300,7 @@ static bool add_pools(branch *b, const pair_list *l, bool *ordered)
         if (l->closure != NULL && count > 1 && count <= max_machine && exclusive(task, count, w.capacity))
             fine = add_machine(b, l, task, count, &machine);
         *ordered = *ordered && (machine || count == 0);
-        if (machine || !fine || count == 0)
-            free(task);
-        else
+        if (fine && !machine && count > 0)
             fine = sked_i_clause_add_pool(b->solver, w.capacity, task, count);
         if (!fine)
             return false;
@@ -339,13 +329,12 @@ static bool add_store(branch *b)
 {
     const sked_graph *g = b->p->graph;
     const double limit = b->p->memory_limit;
-    sked_i_clause_values v = {.value = sked_i_alloc(b->n, sizeof *v.value),
-                              .reader = sked_i_alloc(g->n_edges + 2 * (int64_t)b->n, sizeof *v.reader)};
-    if (v.value == NULL || v.reader == NULL) {
-        free(v.value);
-        free(v.reader);
+    sked_i_arena *memory = &b->solver->memory;
+    sked_i_clause_values v = {
+        .value = sked_i_arena_alloc(memory, b->n, sizeof *v.value),
+        .reader = sked_i_arena_alloc(memory, g->n_edges + 2 * (int64_t)b->n, sizeof *v.reader)};
+    if (v.value == NULL || v.reader == NULL)
         return false;
-    }
     for (int32_t i = 0; i < b->n; i++) {
         const int64_t first = v.n_readers;
         if (!(g->memory[i] > 0))
@@ -357,14 +346,6 @@ static bool add_store(branch *b)
 }
 
 /* ------------------------------------------------------------------ dominance */
-
-static bool lags_are_durations(const sked_graph *g)
-{
-    for (int64_t e = 0; e < g->n_edges; e++)
-        if (g->edge_distance[e] == 0 && g->edge_lag[e] != g->duration[g->edge_from[e]])
-            return false;
-    return true;
-}
 
 static bool same_needs(const sked_problem *p, int32_t i, int32_t j)
 {
@@ -401,7 +382,7 @@ static bool add_dominance(branch *b, const sked_i_closure *c)
 {
     const sked_graph *g = b->p->graph;
     int32_t added = 0;
-    if (c == NULL || sked_i_has_transfers(b->p) || !lags_are_durations(g))
+    if (c == NULL || sked_i_has_transfers(b->p) || !lags_cover_durations(g, true))
         return true;
     for (int32_t i = 0; i < b->n; i++)
         for (int32_t j = 0; j < b->n && added < max_dominance; j++) {
@@ -435,15 +416,12 @@ static bool bound_variables(branch *b)
     if (isfinite(b->known.best))
         latest = fmin(latest, nearbyint(b->known.best * b->scale) - 1);
     const double bound = fmin(fmax(0, ceil(b->known.bound * b->scale - 1e-6)), latest + 1);
-    bool fine = sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end, (int32_t)bound}) &&
-                sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, -(int32_t)latest});
+    bool fine = sked_i_clause_root_range(b->solver, b->end, (int32_t)bound, (int32_t)latest);
     for (int32_t i = 0; fine && i < b->n; i++) {
-        const int32_t last = (int32_t)latest - units(b, p->graph->duration[i]);
-        fine = sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * i, 0}) &&
-               sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * i + 1, -last});
+        fine = sked_i_clause_root_range(b->solver, i, 0, (int32_t)latest - units(b, p->graph->duration[i]));
         if (fine && p->fix_start && !isnan(p->fix_start[i]))
-            fine = sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * i, units(b, p->fix_start[i])}) &&
-                   sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * i + 1, -units(b, p->fix_start[i])});
+            fine =
+                sked_i_clause_root_range(b->solver, i, units(b, p->fix_start[i]), units(b, p->fix_start[i]));
     }
     return fine;
 }
@@ -470,7 +448,8 @@ static sked_status open_starts(branch *b, uint64_t seed, bool *empty, sked_error
     if (b->solver->failed)
         st = sked_i_no_memory(err);
 cleanup:
-    free_pairs(&pairs);
+    sked_i_closure_destroy(pairs.closure);
+    sked_i_arena_free(&pairs.arena);
     return st;
 }
 

@@ -1,5 +1,4 @@
 #include "engine/clause/choice.h"
-#include "base/arena.h"
 
 #include <assert.h>
 
@@ -9,7 +8,7 @@ typedef struct rule {
 } rule;
 
 struct sked_i_clause_choices {
-    sked_i_arena arena;
+    sked_i_clause_solver *solver;
     rule *rule;
     int64_t n_rules, rule_cap;
     sked_i_clause_option *option;
@@ -19,25 +18,21 @@ struct sked_i_clause_choices {
     int32_t number;
 };
 
-sked_i_clause_choices *sked_i_clause_choices_create(void)
+sked_i_clause_choices *sked_i_clause_choices_create(sked_i_clause_solver *s)
 {
-    return sked_i_alloc_zero(1, sizeof(sked_i_clause_choices));
-}
-
-void sked_i_clause_choices_destroy(sked_i_clause_choices *c)
-{
-    if (c == NULL)
-        return;
-    sked_i_arena_free(&c->arena);
-    free(c);
+    sked_i_clause_choices *c = sked_i_arena_alloc_zero(&s->memory, 1, sizeof *c);
+    if (c != NULL)
+        c->solver = s;
+    return c;
 }
 
 bool sked_i_clause_choices_add(sked_i_clause_choices *c, int32_t target, int32_t most,
                                const sked_i_clause_option *option, int32_t count)
 {
-    if (!SKED_OWN_GROW(&c->arena, c->rule, c->rule_cap, c->n_rules + 1) ||
-        !SKED_OWN_GROW(&c->arena, c->option, c->option_cap, c->n_options + count))
+    if (!SKED_OWN_GROW(&c->solver->memory, c->rule, c->rule_cap, c->n_rules + 1) ||
+        !SKED_OWN_GROW(&c->solver->memory, c->option, c->option_cap, c->n_options + count))
         return false;
+    assert(c->at == NULL); /* not laid out yet */
     c->rule[c->n_rules++] = (rule){target, most, c->n_options, c->n_options + count};
     for (int32_t k = 0; k < count; k++)
         c->option[c->n_options++] = option[k];
@@ -91,7 +86,7 @@ static void explain(sked_i_clause_solver *s, void *self, sked_i_lit l, int64_t n
     }
 }
 
-/* ------------------------------------------------------------------ who wakes whom */
+/* ------------------------------------------------------------------ watches */
 
 static void count_watch(int64_t *at, int64_t *woken, int32_t view, int64_t number)
 {
@@ -110,11 +105,11 @@ static void watch_all(const sked_i_clause_choices *c, int64_t *at, int64_t *woke
         }
 }
 
-static bool lay_out(const sked_i_clause_solver *s, sked_i_clause_choices *c)
+static bool lay_out(sked_i_clause_choices *c)
 {
-    const int64_t views = 2 * (int64_t)s->n_vars;
-    c->at = sked_i_arena_alloc_zero(&c->arena, views + 2, sizeof *c->at);
-    c->woken = sked_i_arena_alloc(&c->arena, 2 * c->n_options, sizeof *c->woken);
+    const int64_t views = 2 * (int64_t)c->solver->n_vars;
+    c->at = sked_i_arena_alloc_zero(&c->solver->memory, views + 2, sizeof *c->at);
+    c->woken = sked_i_arena_alloc(&c->solver->memory, 2 * c->n_options, sizeof *c->woken);
     if (c->at == NULL || c->woken == NULL)
         return false;
     watch_all(c, c->at, NULL);
@@ -127,18 +122,9 @@ static bool lay_out(const sked_i_clause_solver *s, sked_i_clause_choices *c)
     return true;
 }
 
-static void destroy(void *self)
+bool sked_i_clause_choices_plug(sked_i_clause_choices *c)
 {
-    sked_i_clause_choices_destroy(self);
-}
-
-bool sked_i_clause_choices_plug(sked_i_clause_solver *s, sked_i_clause_choices *c)
-{
-    const sked_i_clause_propagator plug = {
-        .self = c, .follow = follow, .explain = explain, .destroy = destroy};
-    if (!lay_out(s, c) || !sked_i_clause_add_propagator(s, plug, &c->number)) {
-        sked_i_clause_choices_destroy(c);
-        return s->failed = true, false;
-    }
-    return true;
+    const sked_i_clause_propagator plug = {.self = c, .follow = follow, .explain = explain};
+    c->solver->failed = c->solver->failed || !lay_out(c);
+    return !c->solver->failed && sked_i_clause_add_propagator(c->solver, plug, &c->number);
 }

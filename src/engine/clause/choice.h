@@ -14,15 +14,14 @@ typedef struct sked_i_clause_option {
 
 typedef struct sked_i_clause_choices sked_i_clause_choices;
 
-/* NULL: no memory. */
-sked_i_clause_choices *sked_i_clause_choices_create(void);
-void sked_i_clause_choices_destroy(sked_i_clause_choices *c);
+/* In the solver's memory. NULL: no memory. */
+sked_i_clause_choices *sked_i_clause_choices_create(sked_i_clause_solver *s);
 /*
  * target >= min(most, least option). In every solution some option holds, or none bounds the target: then
  * `most` must be in its range. Options are copied. false: no memory.
  */
 bool sked_i_clause_choices_add(sked_i_clause_choices *c, int32_t target, int32_t most,
                                const sked_i_clause_option *option, int32_t count);
-/* The solver takes them over, also when it fails (s->failed). No more may be added. */
-bool sked_i_clause_choices_plug(sked_i_clause_solver *s, sked_i_clause_choices *c);
+/* Adds the propagator. No more may be added. false: no memory (s->failed). */
+bool sked_i_clause_choices_plug(sked_i_clause_choices *c);
 #endif

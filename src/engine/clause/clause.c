@@ -13,7 +13,7 @@ void sked_i_clause_conflict_begin(sked_i_clause_solver *s)
 
 void sked_i_clause_conflict_add(sked_i_clause_solver *s, int32_t view, int32_t value)
 {
-    if (!SKED_GROW(s->conflict, s->conflict_cap, s->conflict_count + 1)) {
+    if (!SKED_OWN_GROW(&s->memory, s->conflict, s->conflict_cap, s->conflict_count + 1)) {
         s->failed = true;
         return;
     }
@@ -22,7 +22,7 @@ void sked_i_clause_conflict_add(sked_i_clause_solver *s, int32_t view, int32_t v
 
 void sked_i_clause_explain(sked_i_clause_solver *s, int32_t view, int32_t value)
 {
-    if (!SKED_GROW(s->list, s->list_cap, s->list_count + 1)) {
+    if (!SKED_OWN_GROW(&s->memory, s->list, s->list_cap, s->list_count + 1)) {
         s->failed = true;
         return;
     }
@@ -62,7 +62,8 @@ bool sked_i_clause_raise(sked_i_clause_solver *s, int32_t view, int32_t value, s
 {
     if (s->low[view] >= value)
         return true;
-    if (s->low[view ^ 1] >= 1 - value || !SKED_GROW(s->trail, s->trail_cap, s->trail_count + 1)) {
+    if (s->low[view ^ 1] >= 1 - value ||
+        !SKED_OWN_GROW(&s->memory, s->trail, s->trail_cap, s->trail_count + 1)) {
         s->failed = s->failed || s->low[view ^ 1] < 1 - value;
         sked_i_clause_conflict_begin(s);
         sked_i_clause_add_reason(s, reason, (sked_i_lit){view, value}, s->trail_count);
@@ -87,7 +88,7 @@ bool sked_i_clause_root_bound(sked_i_clause_solver *s, sked_i_lit l)
     assert(s->level == 0);
     const int32_t old = s->low[l.view];
     s->low[l.view] = l.value;
-    if (SKED_GROW(s->trail, s->trail_cap, s->trail_count + 1)) {
+    if (SKED_OWN_GROW(&s->memory, s->trail, s->trail_cap, s->trail_count + 1)) {
         /* an entry of its own, so that propagation sees it; the next restart forgets it */
         s->trail[s->trail_count++] = (sked_i_clause_entry){.view = l.view,
                                                            .value = l.value,
@@ -116,9 +117,9 @@ bool sked_i_clause_layout(sked_i_clause_solver *s)
 {
     enum { most = 64 };
     const int32_t views = 2 * s->n_vars;
-    s->watch_at = sked_i_alloc((int64_t)views + 1, sizeof *s->watch_at);
-    s->watch_low = sked_i_alloc(views, sizeof *s->watch_low);
-    s->watch_shift = sked_i_alloc(views, sizeof *s->watch_shift);
+    s->watch_at = sked_i_arena_alloc(&s->memory, (int64_t)views + 1, sizeof *s->watch_at);
+    s->watch_low = sked_i_arena_alloc(&s->memory, views, sizeof *s->watch_low);
+    s->watch_shift = sked_i_arena_alloc(&s->memory, views, sizeof *s->watch_shift);
     if (s->watch_at == NULL || s->watch_low == NULL || s->watch_shift == NULL)
         return s->failed = true, false;
     s->watch_at[0] = 0;
@@ -130,14 +131,14 @@ bool sked_i_clause_layout(sked_i_clause_solver *s)
             s->watch_shift[v]++;
         s->watch_at[v + 1] = s->watch_at[v] + (span >> s->watch_shift[v]) + 1;
     }
-    s->watch = sked_i_alloc_zero(s->watch_at[views], sizeof *s->watch);
+    s->watch = sked_i_arena_alloc_zero(&s->memory, s->watch_at[views], sizeof *s->watch);
     return s->watch != NULL || (s->failed = true, false);
 }
 
 bool sked_i_clause_push_watch(sked_i_clause_solver *s, sked_i_lit watched, sked_i_lit blocker, int64_t clause)
 {
     sked_i_clause_list *w = &s->watch[bucket_of(s, watched.view ^ 1, 1 - watched.value)];
-    if (!sked_i_grow(&w->data, &w->cap, w->count + 1, sizeof(sked_i_clause_watch)))
+    if (!sked_i_arena_grow(&s->memory, &w->data, &w->cap, w->count + 1, sizeof(sked_i_clause_watch)))
         return s->failed = true, false;
     ((sked_i_clause_watch *)w->data)[w->count++] =
         (sked_i_clause_watch){1 - watched.value, blocker.view, blocker.value, clause};
@@ -227,7 +228,8 @@ static bool watch_arc(sked_i_clause_solver *s, int32_t view, int64_t arc)
 {
     sked_i_clause_list *list = &s->arcs_of[view];
     const sked_i_clause_watched_arc copy = {s->arc[arc], (int32_t)arc};
-    if (arc > INT32_MAX || !sked_i_grow(&list->data, &list->cap, list->count + 1, sizeof copy))
+    if (arc > INT32_MAX ||
+        !sked_i_arena_grow(&s->memory, &list->data, &list->cap, list->count + 1, sizeof copy))
         return s->failed = true, false;
     ((sked_i_clause_watched_arc *)list->data)[list->count++] = copy;
     return true;
@@ -235,7 +237,7 @@ static bool watch_arc(sked_i_clause_solver *s, int32_t view, int64_t arc)
 
 static bool push_arc(sked_i_clause_solver *s, sked_i_clause_arc a)
 {
-    if (!SKED_GROW(s->arc, s->arc_cap, s->arc_count + 1))
+    if (!SKED_OWN_GROW(&s->memory, s->arc, s->arc_cap, s->arc_count + 1))
         return s->failed = true, false;
     s->arc[s->arc_count] = a;
     return watch_arc(s, a.from, s->arc_count++);
@@ -258,9 +260,7 @@ static bool refute_condition(sked_i_clause_solver *s, const sked_i_clause_arc *a
     const int32_t from = s->low[a->from];
     sked_i_clause_explain(s, a->from, from);
     sked_i_clause_explain(s, a->to ^ 1, 1 - (from + a->offset));
-    const sked_i_lit no = sked_i_lit_not(a->when);
-    return sked_i_clause_raise(s, no.view, no.value,
-                               (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST, .count = 2, .ref = ref});
+    return sked_i_clause_raise_listed(s, sked_i_lit_not(a->when), ref);
 }
 
 static bool propagate_arcs(sked_i_clause_solver *s, int32_t view)
@@ -288,7 +288,7 @@ static bool propagate_arcs(sked_i_clause_solver *s, int32_t view)
 bool sked_i_clause_add_propagator(sked_i_clause_solver *s, sked_i_clause_propagator p, int32_t *number)
 {
     assert(p.follow == NULL || s->follower < 0);
-    if (!SKED_GROW(s->propagator, s->propagator_cap, s->n_propagators + 1))
+    if (!SKED_OWN_GROW(&s->memory, s->propagator, s->propagator_cap, s->n_propagators + 1))
         return s->failed = true, false;
     p.dirty = p.propagate != NULL;
     p.unchecked = p.check != NULL;
@@ -302,7 +302,7 @@ bool sked_i_clause_add_propagator(sked_i_clause_solver *s, sked_i_clause_propaga
 bool sked_i_clause_tell(sked_i_clause_solver *s, int32_t number, int32_t var)
 {
     sked_i_clause_list *list = &s->told[var];
-    if (!sked_i_grow(&list->data, &list->cap, list->count + 1, sizeof number))
+    if (!sked_i_arena_grow(&s->memory, &list->data, &list->cap, list->count + 1, sizeof number))
         return s->failed = true, false;
     ((int32_t *)list->data)[list->count++] = number;
     return true;
@@ -364,7 +364,7 @@ bool sked_i_clause_propagate(sked_i_clause_solver *s)
 
 bool sked_i_clause_open_level(sked_i_clause_solver *s)
 {
-    if (!SKED_GROW(s->levels, s->level_cap, s->level + 2))
+    if (!SKED_OWN_GROW(&s->memory, s->levels, s->level_cap, s->level + 2))
         return s->failed = true, false;
     s->levels[++s->level] = (sked_i_clause_level){s->trail_count, s->list_count, -1};
     return true;
@@ -432,18 +432,18 @@ sked_status sked_i_clause_create(int32_t n_vars, int32_t n_starts, uint64_t seed
     s->learnt_limit = 3000;
     s->work_end = INT64_MAX;
     sked_i_rng_seed(&s->rng, seed, 0);
-    SKED_NEW0(s->low, views);
-    SKED_NEW0(s->root, views);
-    SKED_NEW(s->latest, views);
-    SKED_NEW0(s->arcs_of, views);
-    SKED_NEW0(s->told, n_vars);
-    SKED_NEW0(s->need, views);
-    SKED_NEW0(s->needed, views);
-    SKED_NEW(s->touched, views);
-    SKED_NEW(s->clause, views + 1);
+    SKED_OWN0(&s->memory, s->low, views);
+    SKED_OWN0(&s->memory, s->root, views);
+    SKED_OWN(&s->memory, s->latest, views);
+    SKED_OWN0(&s->memory, s->arcs_of, views);
+    SKED_OWN0(&s->memory, s->told, n_vars);
+    SKED_OWN0(&s->memory, s->need, views);
+    SKED_OWN0(&s->memory, s->needed, views);
+    SKED_OWN(&s->memory, s->touched, views);
+    SKED_OWN(&s->memory, s->clause, views + 1);
     if (!sked_i_activity_create(&s->activity, n_vars))
         SKED_TRY(sked_i_no_memory(err));
-    SKED_NEW0(s->phase, n_vars);
+    SKED_OWN0(&s->memory, s->phase, n_vars);
     for (int64_t v = 0; v < views; v++) {
         s->latest[v] = -1;
         s->low[v] = s->root[v] = -sked_i_clause_limit;
@@ -459,22 +459,7 @@ void sked_i_clause_destroy(sked_i_clause_solver *s)
 {
     if (s == NULL)
         return;
-    for (int64_t v = 0; v < 2 * (int64_t)s->n_vars; v++) {
-        if (s->arcs_of)
-            free(s->arcs_of[v].data);
-        if (s->told && v % 2 == 0)
-            free(s->told[v / 2].data);
-    }
-    for (int64_t k = 0; s->watch && k < s->watch_at[2 * (int64_t)s->n_vars]; k++)
-        free(s->watch[k].data);
-    for (int64_t k = 0; k < s->n_propagators; k++)
-        if (s->propagator[k].destroy != NULL)
-            s->propagator[k].destroy(s->propagator[k].self);
     sked_i_activity_destroy(&s->activity);
-    void *const arrays[] = {s->low,     s->root,    s->latest,     s->trail,    s->levels,    s->list,
-                            s->arena,   s->learnt,  s->watch,      s->watch_at, s->watch_low, s->watch_shift,
-                            s->arc,     s->arcs_of, s->propagator, s->told,     s->need,      s->needed,
-                            s->touched, s->clause,  s->conflict,   s->phase,    s->outbox,    s};
-    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-        free(arrays[k]);
+    sked_i_arena_free(&s->memory);
+    free(s);
 }

@@ -11,6 +11,7 @@
 #ifndef SKED_ENGINE_CLAUSE_CLAUSE_H
 #define SKED_ENGINE_CLAUSE_CLAUSE_H
 #include "base/activity.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -55,7 +56,7 @@ typedef struct sked_i_clause_entry {
  */
 typedef struct sked_i_clause_propagator {
     void *self;
-    /* A variable told of has moved, and clauses and arcs have nothing more to say. */
+    /* A variable named by tell has moved, and clauses and arcs are at a fixed point. */
     bool (*propagate)(sked_i_clause_solver *s, void *self);
     /* l has come onto the trail, its view was at `old` before; called in this order, before clauses and arcs.
      */
@@ -63,14 +64,13 @@ typedef struct sked_i_clause_propagator {
     /* l leaves the trail again; it may not have been followed yet. Not called for what became a root bound.
      */
     void (*undo)(sked_i_clause_solver *s, void *self, sked_i_lit l);
-    /* Once nobody has anything more to say: a costly last check. What it raises is propagated. */
+    /* At a fixed point of everything else: a costly last check. What it raises is propagated. */
     bool (*check)(sked_i_clause_solver *s, void *self);
     /*
      * Says why l holds for a BY_PROPAGATOR reason with this note: adds literals that held before trail entry
      * `before` (sked_i_clause_low_before) by sked_i_clause_conflict_add.
      */
     void (*explain)(sked_i_clause_solver *s, void *self, sked_i_lit l, int64_t note, int64_t before);
-    void (*destroy)(void *self);
     int64_t cost;          /* of propagate and of check, in units of s->work */
     bool dirty, unchecked; /* the kernel's: propagate, check are due */
 } sked_i_clause_propagator;
@@ -109,6 +109,7 @@ typedef struct sked_i_clause_stats {
 } sked_i_clause_stats;
 
 struct sked_i_clause_solver {
+    sked_i_arena memory;      /* also for what propagators keep: until the solver is destroyed */
     int32_t n_vars, n_starts; /* variables 0 .. n_starts - 1 are start times */
     int32_t *low, *root;      /* [views] now, and with no decisions */
     int64_t *latest;          /* [views] last trail entry, -1: root */
@@ -175,13 +176,17 @@ SKED_MUST_CHECK sked_status sked_i_clause_create(int32_t n_vars, int32_t n_start
 void sked_i_clause_destroy(sked_i_clause_solver *s);
 /* At the root only. false: no memory (s->failed) or no value left. */
 bool sked_i_clause_root_bound(sked_i_clause_solver *s, sked_i_lit l);
+static inline bool sked_i_clause_root_range(sked_i_clause_solver *s, int32_t var, int32_t low, int32_t high)
+{
+    return sked_i_clause_root_bound(s, (sked_i_lit){2 * var, low}) &&
+           sked_i_clause_root_bound(s, (sked_i_lit){2 * var + 1, -high});
+}
 /* to >= from + offset when `when`. Both directions are propagated, and `when` is refuted. */
 bool sked_i_clause_add_arc(sked_i_clause_solver *s, int32_t from_var, int32_t to_var, int32_t offset,
                            sked_i_lit when);
 /*
- * Takes the propagator over, destroy is called at the end; *number (may be NULL) is its number. It is due
- * at once, and whenever a variable moves that tell names. false: no memory (s->failed), and self is the
- * caller's again.
+ * self must stay (s->memory is a place for it); *number (may be NULL) is the propagator's number. It is due
+ * at once, and whenever a variable moves that tell names. false: no memory (s->failed).
  */
 bool sked_i_clause_add_propagator(sked_i_clause_solver *s, sked_i_clause_propagator p, int32_t *number);
 bool sked_i_clause_tell(sked_i_clause_solver *s, int32_t number, int32_t var);
@@ -238,6 +243,14 @@ void sked_i_clause_conflict_add(sked_i_clause_solver *s, int32_t view, int32_t v
 void sked_i_clause_explain(sked_i_clause_solver *s, int32_t view, int32_t value);
 /* A new lower bound of a view; false on conflict. */
 bool sked_i_clause_raise(sked_i_clause_solver *s, int32_t view, int32_t value, sked_i_clause_reason reason);
+/* The same for what the explanation that began at s->list[ref] implies. */
+static inline bool sked_i_clause_raise_listed(sked_i_clause_solver *s, sked_i_lit l, int64_t ref)
+{
+    return sked_i_clause_raise(s, l.view, l.value,
+                               (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST,
+                                                      .count = (int32_t)(s->list_count - ref),
+                                                      .ref = ref});
+}
 
 /* ------------------------------------------------------------------ inside: clause.c and clause_search.c */
 

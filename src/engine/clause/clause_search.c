@@ -141,7 +141,8 @@ static int32_t build_clause(sked_i_clause_solver *s, sked_i_lit uip, int32_t *ba
 static bool store_clause(sked_i_clause_solver *s, int32_t size, int32_t glue, int64_t *ref)
 {
     const int64_t need = s->arena_count + sked_i_clause_header + 2 * (int64_t)size;
-    if (!SKED_GROW(s->arena, s->arena_cap, need) || !SKED_GROW(s->learnt, s->learnt_cap, s->learnt_count + 1))
+    if (!SKED_OWN_GROW(&s->memory, s->arena, s->arena_cap, need) ||
+        !SKED_OWN_GROW(&s->memory, s->learnt, s->learnt_cap, s->learnt_count + 1))
         return s->failed = true, false;
     *ref = s->arena_count;
     s->arena[*ref] = size;
@@ -161,7 +162,7 @@ static void share_clause(sked_i_clause_solver *s, int32_t size, int32_t glue)
     const int64_t end = s->outbox_count + 1 + size;
     if (!s->shares || glue > shared_glue || size > shared_size || end > outbox_room)
         return;
-    if (!SKED_GROW(s->outbox, s->outbox_cap, end)) {
+    if (!SKED_OWN_GROW(&s->memory, s->outbox, s->outbox_cap, end)) {
         s->failed = true;
         return;
     }

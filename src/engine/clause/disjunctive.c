@@ -183,7 +183,7 @@ static void explain_span(sked_i_clause_solver *s, const machine *x, int way, con
 static bool put_after(sked_i_clause_solver *s, const machine *x, int way, const span *z, int32_t i)
 {
     const int32_t excess = z->begin + z->work + x->m.duration[i] - z->end - 1;
-    int64_t ref = -1, count = 0;
+    int64_t ref = -1;
     for (int32_t k = z->first; k < x->m.count; k++) {
         const int32_t j = x->order[way][k];
         const sked_i_lit l = before(x, j, i, way);
@@ -197,11 +197,8 @@ static bool put_after(sked_i_clause_solver *s, const machine *x, int way, const 
         if (ref < 0) {
             ref = s->list_count;
             explain_span(s, x, way, z, i, excess, sked_i_clause_explain);
-            count = s->list_count - ref;
         }
-        if (!sked_i_clause_raise(
-                s, l.view, l.value,
-                (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST, .count = (int32_t)count, .ref = ref}))
+        if (!sked_i_clause_raise_listed(s, l, ref))
             return false;
     }
     return true;
@@ -274,51 +271,30 @@ static bool check(sked_i_clause_solver *s, void *self)
 
 /* ------------------------------------------------------------------ life */
 
-bool sked_i_clause_machine_create(sked_i_clause_machine *m, int32_t count)
+bool sked_i_clause_machine_create(sked_i_clause_solver *s, sked_i_clause_machine *m, int32_t count)
 {
+    const int64_t cells = (int64_t)count * count;
     *m = (sked_i_clause_machine){.count = count};
-    m->var = sked_i_arena_alloc(&m->arena, count, sizeof *m->var);
-    m->duration = sked_i_arena_alloc(&m->arena, count, sizeof *m->duration);
-    m->before = sked_i_arena_alloc(&m->arena, (int64_t)count * count, sizeof *m->before);
-    for (int64_t k = 0; m->before && k < (int64_t)count * count; k++)
+    m->var = sked_i_arena_alloc(&s->memory, count, sizeof *m->var);
+    m->duration = sked_i_arena_alloc(&s->memory, count, sizeof *m->duration);
+    m->before = sked_i_arena_alloc(&s->memory, cells, sizeof *m->before);
+    for (int64_t k = 0; m->before && k < cells; k++)
         m->before[k] = SKED_I_LIT_NEVER;
-    return m->var && m->duration && m->before;
+    s->failed = s->failed || !m->var || !m->duration || !m->before;
+    return !s->failed;
 }
 
-void sked_i_clause_machine_free(sked_i_clause_machine *m)
+static machine *create(sked_i_arena *memory, sked_i_clause_machine m)
 {
-    sked_i_arena_free(&m->arena);
-    *m = (sked_i_clause_machine){0};
-}
-
-static void destroy(void *self)
-{
-    machine *x = self;
-    void *const arrays[] = {x->order[0], x->order[1], x->early, x->end, x->sum, x->open};
-    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-        free(arrays[k]);
-    sked_i_clause_machine_free(&x->m);
-    free(x);
-}
-
-static machine *create(sked_i_clause_machine m)
-{
-    machine *x = sked_i_alloc_zero(1, sizeof *x);
-    if (x == NULL) {
-        sked_i_clause_machine_free(&m);
+    machine *x = sked_i_arena_alloc_zero(memory, 1, sizeof *x);
+    int32_t *rows = sked_i_arena_alloc_zero(memory, 6 * (int64_t)m.count, sizeof *rows);
+    if (x == NULL || rows == NULL)
         return NULL;
-    }
-    x->m = m;
-    x->order[0] = sked_i_alloc(m.count, sizeof *x->order[0]);
-    x->order[1] = sked_i_alloc(m.count, sizeof *x->order[1]);
-    x->early = sked_i_alloc(m.count, sizeof *x->early);
-    x->end = sked_i_alloc(m.count, sizeof *x->end);
-    x->sum = sked_i_alloc(m.count, sizeof *x->sum);
-    x->open = sked_i_alloc_zero(m.count, sizeof *x->open);
-    if (!x->order[0] || !x->order[1] || !x->early || !x->end || !x->sum || !x->open) {
-        destroy(x);
-        return NULL;
-    }
+    *x = (machine){.m = m, .order = {rows, rows + m.count}};
+    x->early = rows + 2 * (int64_t)m.count;
+    x->end = x->early + m.count;
+    x->sum = x->end + m.count;
+    x->open = x->sum + m.count;
     for (int32_t i = 0; i < m.count; i++)
         x->order[0][i] = x->order[1][i] = i;
     return x;
@@ -339,18 +315,13 @@ static bool tell_all(sked_i_clause_solver *s, const machine *x)
 
 bool sked_i_clause_add_machine(sked_i_clause_solver *s, sked_i_clause_machine m)
 {
-    machine *x = create(m);
+    machine *x = create(&s->memory, m);
     if (x == NULL)
         return s->failed = true, false;
     const sked_i_clause_propagator plug = {.self = x,
                                            .propagate = propagate,
                                            .check = check,
                                            .explain = explain,
-                                           .destroy = destroy,
                                            .cost = (int64_t)m.count * m.count};
-    if (!sked_i_clause_add_propagator(s, plug, &x->number)) {
-        destroy(x);
-        return false;
-    }
-    return tell_all(s, x);
+    return sked_i_clause_add_propagator(s, plug, &x->number) && tell_all(s, x);
 }

@@ -5,8 +5,6 @@
  */
 #include "engine/clause/pool.h"
 
-#include <assert.h>
-
 typedef sked_i_clause_block block;
 
 static inline int32_t first_start(const sked_i_clause_solver *s, const sked_i_clause_task *t)
@@ -86,28 +84,28 @@ static void explain_load(sked_i_clause_solver *s, const sked_i_clause_pool *p, i
     }
 }
 
+/* Raises a view, since the pool has no room for the task at `time`; `why`: it would run then. */
+static bool push(sked_i_clause_solver *s, const sked_i_clause_pool *p, const sked_i_clause_task *t,
+                 int32_t time, sked_i_lit why, sked_i_lit raised)
+{
+    const int64_t ref = s->list_count;
+    sked_i_clause_explain(s, why.view, why.value);
+    explain_load(s, p, time, p->capacity - t->demand, t->var, sked_i_clause_explain);
+    return sked_i_clause_raise_listed(s, raised, ref);
+}
+
 static bool push_up(sked_i_clause_solver *s, const sked_i_clause_pool *p, const sked_i_clause_task *t,
                     int32_t time)
 {
-    const int64_t ref = s->list_count;
-    sked_i_clause_explain(s, 2 * t->var, time + 1 - t->duration);
-    explain_load(s, p, time, p->capacity - t->demand, t->var, sked_i_clause_explain);
-    return sked_i_clause_raise(s, 2 * t->var, time + 1,
-                               (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST,
-                                                      .count = (int32_t)(s->list_count - ref),
-                                                      .ref = ref});
+    return push(s, p, t, time, (sked_i_lit){2 * t->var, time + 1 - t->duration},
+                (sked_i_lit){2 * t->var, time + 1});
 }
 
 static bool push_down(sked_i_clause_solver *s, const sked_i_clause_pool *p, const sked_i_clause_task *t,
                       int32_t time)
 {
-    const int64_t ref = s->list_count;
-    sked_i_clause_explain(s, 2 * t->var + 1, -time);
-    explain_load(s, p, time, p->capacity - t->demand, t->var, sked_i_clause_explain);
-    return sked_i_clause_raise(s, 2 * t->var + 1, t->duration - time,
-                               (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST,
-                                                      .count = (int32_t)(s->list_count - ref),
-                                                      .ref = ref});
+    return push(s, p, t, time, (sked_i_lit){2 * t->var + 1, -time},
+                (sked_i_lit){2 * t->var + 1, t->duration - time});
 }
 
 static int32_t first_block_after(const block *b, int32_t count, int32_t time)
@@ -201,37 +199,19 @@ static int by_demand(const void *x, const void *y)
     return (a->var > b->var) - (a->var < b->var);
 }
 
-static bool check(sked_i_clause_solver *s, void *self)
+static sked_i_clause_pool *create(sked_i_arena *memory, double capacity, sked_i_clause_task *task,
+                                  int32_t count)
 {
-    return sked_i_clause_energy(s, self);
-}
-
-static void destroy(void *self)
-{
-    sked_i_clause_pool *p = self;
-    void *const arrays[] = {p->task, p->by_begin, p->by_end, p->by_last, p->by_mixed, p->block, p};
-    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-        free(arrays[k]);
-}
-
-static sked_i_clause_pool *create(double capacity, sked_i_clause_task *task, int32_t count)
-{
-    sked_i_clause_pool *p = sked_i_alloc_zero(1, sizeof *p);
-    if (p == NULL) {
-        free(task);
+    sked_i_clause_pool *p = sked_i_arena_alloc(memory, 1, sizeof *p);
+    int32_t *rows = sked_i_arena_alloc(memory, 4 * (int64_t)count, sizeof *rows);
+    block *blocks = sked_i_arena_alloc(memory, 2 * (int64_t)count + 1, sizeof *blocks);
+    if (p == NULL || rows == NULL || blocks == NULL)
         return NULL;
-    }
-    *p = (sked_i_clause_pool){.capacity = capacity, .count = count, .task = task};
-    p->by_begin = sked_i_alloc(count, sizeof *p->by_begin);
-    p->by_end = sked_i_alloc(count, sizeof *p->by_end);
-    p->by_last = sked_i_alloc(count, sizeof *p->by_last);
-    p->by_mixed = sked_i_alloc(count, sizeof *p->by_mixed);
-    p->block = sked_i_alloc(2 * (int64_t)count + 1, sizeof *p->block);
-    if (p->by_begin == NULL || p->by_end == NULL || p->by_last == NULL || p->by_mixed == NULL ||
-        p->block == NULL) {
-        destroy(p);
-        return NULL;
-    }
+    *p = (sked_i_clause_pool){.capacity = capacity, .count = count, .task = task, .block = blocks};
+    p->by_begin = rows;
+    p->by_end = p->by_begin + count;
+    p->by_last = p->by_end + count;
+    p->by_mixed = p->by_last + count;
     qsort(task, (size_t)count, sizeof *task, by_demand);
     for (int32_t k = 0; k < count; k++)
         p->by_begin[k] = p->by_end[k] = p->by_last[k] = p->by_mixed[k] = k;
@@ -241,17 +221,13 @@ static sked_i_clause_pool *create(double capacity, sked_i_clause_task *task, int
 bool sked_i_clause_add_pool(sked_i_clause_solver *s, double capacity, sked_i_clause_task *task, int32_t count)
 {
     int32_t number;
-    sked_i_clause_pool *p = create(capacity, task, count);
+    sked_i_clause_pool *p = create(&s->memory, capacity, task, count);
     if (p == NULL)
         return s->failed = true, false;
     const sked_i_clause_propagator plug = {
-        .self = p, .propagate = propagate, .check = check, .destroy = destroy, .cost = 2 * (int64_t)count};
-    if (!sked_i_clause_add_propagator(s, plug, &number)) {
-        destroy(p);
-        return false;
-    }
-    for (int32_t k = 0; k < count; k++)
-        if (!sked_i_clause_tell(s, number, task[k].var))
-            return false;
-    return true;
+        .self = p, .propagate = propagate, .check = sked_i_clause_energy, .cost = 2 * (int64_t)count};
+    bool fine = sked_i_clause_add_propagator(s, plug, &number);
+    for (int32_t k = 0; fine && k < count; k++)
+        fine = sked_i_clause_tell(s, number, task[k].var);
+    return fine;
 }

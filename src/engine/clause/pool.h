@@ -24,13 +24,13 @@ typedef struct sked_i_clause_pool {
 } sked_i_clause_pool;
 
 /*
- * At no time may the demands of running tasks exceed the capacity. Takes the tasks over, also when it fails.
- * false: no memory (s->failed).
+ * At no time may the demands of running tasks exceed the capacity. The tasks must stay (s->memory is a place
+ * for them); they are sorted. false: no memory (s->failed).
  */
 bool sked_i_clause_add_pool(sked_i_clause_solver *s, double capacity, sked_i_clause_task *task,
                             int32_t count);
 
 /* Some interval holds more work than the pool has room for: false, and the conflict says why (energy.c).
  * Needs the orders of a finished time-table pass. */
-bool sked_i_clause_energy(sked_i_clause_solver *s, sked_i_clause_pool *pool);
+bool sked_i_clause_energy(sked_i_clause_solver *s, void *pool);
 #endif

@@ -138,8 +138,9 @@ static void sort_order(const sked_i_clause_solver *s, const sked_i_clause_pool *
     }
 }
 
-bool sked_i_clause_energy(sked_i_clause_solver *s, sked_i_clause_pool *p)
+bool sked_i_clause_energy(sked_i_clause_solver *s, void *pool)
 {
+    sked_i_clause_pool *p = pool;
     p->asked++;
     if (p->count > most_tasks || (p->asked > trial && p->found * 16 < p->asked && p->asked % rare != 0))
         return true;

@@ -5,6 +5,8 @@
  */
 #include "engine/clause/store.h"
 
+#include <assert.h>
+
 /* The certain load from this time to the next step's; the last holds for ever. */
 typedef struct step {
     int32_t time;
@@ -33,6 +35,7 @@ static inline int32_t last_start(const sked_i_clause_solver *s, int32_t var)
 static sked_i_clause_reader last_reader(const sked_i_clause_solver *s, const store *x,
                                         const sked_i_clause_value *v)
 {
+    assert(v->first < v->end);
     sked_i_clause_reader last = x->v.reader[v->first];
     for (int64_t k = v->first + 1; k < v->end; k++) {
         const sked_i_clause_reader r = x->v.reader[k];
@@ -106,10 +109,7 @@ static bool push(sked_i_clause_solver *s, const store *x, const sked_i_clause_va
     const int64_t ref = s->list_count;
     sked_i_clause_explain(s, why.view, why.value);
     explain_load(s, x, time, x->capacity - v->size, v, sked_i_clause_explain);
-    return sked_i_clause_raise(s, raised.view, raised.value,
-                               (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST,
-                                                      .count = (int32_t)(s->list_count - ref),
-                                                      .ref = ref});
+    return sked_i_clause_raise_listed(s, raised, ref);
 }
 
 static inline int32_t least(int32_t a, int32_t b)
@@ -180,35 +180,17 @@ static bool propagate(sked_i_clause_solver *s, void *self)
     return true;
 }
 
-static void destroy(void *self)
-{
-    store *x = self;
-    free(x->v.value);
-    free(x->v.reader);
-    free(x->step);
-    free(x);
-}
-
 bool sked_i_clause_add_store(sked_i_clause_solver *s, double capacity, sked_i_clause_values values)
 {
     int32_t number;
-    store *x = sked_i_alloc_zero(1, sizeof *x);
-    step *steps = sked_i_alloc(2 * values.count + 1, sizeof *steps);
-    if (x == NULL || steps == NULL) {
-        free(values.value);
-        free(values.reader);
-        free(steps);
-        free(x);
+    store *x = sked_i_arena_alloc(&s->memory, 1, sizeof *x);
+    step *steps = sked_i_arena_alloc(&s->memory, 2 * values.count + 1, sizeof *steps);
+    if (x == NULL || steps == NULL)
         return s->failed = true, false;
-    }
     *x = (store){.capacity = capacity, .v = values, .step = steps};
     const sked_i_clause_propagator plug = {
-        .self = x, .propagate = propagate, .destroy = destroy, .cost = 2 * values.count + values.n_readers};
-    if (!sked_i_clause_add_propagator(s, plug, &number)) {
-        destroy(x);
-        return false;
-    }
-    bool fine = true;
+        .self = x, .propagate = propagate, .cost = 2 * values.count + values.n_readers};
+    bool fine = sked_i_clause_add_propagator(s, plug, &number);
     for (int64_t k = 0; fine && k < values.count; k++)
         fine = sked_i_clause_tell(s, number, values.value[k].maker);
     for (int64_t k = 0; fine && k < values.n_readers; k++)

@@ -22,8 +22,8 @@ typedef struct sked_i_clause_values {
 } sked_i_clause_values;
 
 /*
- * At no time may the sizes of held values exceed the capacity. Takes the values over, also when it fails.
- * false: no memory (s->failed).
+ * At no time may the sizes of held values exceed the capacity. Values and readers must stay (s->memory is a
+ * place for them). false: no memory (s->failed).
  */
 bool sked_i_clause_add_store(sked_i_clause_solver *s, double capacity, sked_i_clause_values values);
 #endif

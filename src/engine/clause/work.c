@@ -122,10 +122,7 @@ static bool exclude(sked_i_clause_solver *s, const work *w, int32_t i, int64_t c
     blame_all(s, w, i, z, sked_i_clause_explain);
     sked_i_clause_explain(s, 2 * w->head[c], z->from);
     sked_i_clause_explain(s, 2 * w->last[c] + 1, w->time[c] - z->to);
-    return sked_i_clause_raise(s, 2 * w->x[c] + 1, 0,
-                               (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST,
-                                                      .count = (int32_t)(s->list_count - ref),
-                                                      .ref = ref});
+    return sked_i_clause_raise_listed(s, (sked_i_lit){2 * w->x[c] + 1, 0}, ref);
 }
 
 /* Devices too expensive for an op that would run within the span there. */
@@ -182,62 +179,45 @@ static bool propagate(sked_i_clause_solver *s, void *self)
 
 /* ------------------------------------------------------------------ life */
 
-static void destroy(void *self)
+static int32_t *copy(sked_i_arena *memory, const int32_t *from, int64_t count)
 {
-    work *w = self;
-    void *const arrays[] = {w->x,     w->head,  w->last, w->time,     w->price,
-                            w->least, w->begin, w->end,  w->by_begin, w};
-    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
-        free(arrays[k]);
-}
-
-static int32_t *copy(const int32_t *from, int64_t count)
-{
-    int32_t *to = sked_i_alloc(count, sizeof *to);
+    int32_t *to = sked_i_arena_alloc(memory, count, sizeof *to);
     if (to != NULL && count > 0)
         memcpy(to, from, (size_t)count * sizeof *to);
     return to;
 }
 
-static work *create(const sked_i_clause_work_model *model)
+static work *create(sked_i_arena *memory, const sked_i_clause_work_model *model)
 {
-    const int64_t cells = (int64_t)model->ops * model->devices;
-    work *w = sked_i_alloc_zero(1, sizeof *w);
-    if (w == NULL)
+    const int64_t n = model->ops, cells = n * model->devices;
+    work *w = sked_i_arena_alloc(memory, 1, sizeof *w);
+    int32_t *rows = sked_i_arena_alloc(memory, 3 * n, sizeof *rows);
+    if (w == NULL || rows == NULL)
         return NULL;
     *w = (work){.n = model->ops, .m = model->devices, .prices = model->prices};
-    w->x = copy(model->x, cells);
-    w->head = copy(model->head, cells);
-    w->last = copy(model->last, cells);
-    w->time = copy(model->time, cells);
-    w->price = copy(model->price, (int64_t)model->prices * model->devices);
-    w->least = sked_i_alloc(w->n, sizeof *w->least);
-    w->begin = sked_i_alloc(w->n, sizeof *w->begin);
-    w->end = sked_i_alloc(w->n, sizeof *w->end);
-    w->by_begin = sked_i_alloc(w->n, sizeof *w->by_begin);
-    if (!w->x || !w->head || !w->last || !w->time || !w->price || !w->least || !w->begin || !w->end ||
-        !w->by_begin) {
-        destroy(w);
-        return NULL;
-    }
-    for (int32_t i = 0; i < w->n; i++)
+    w->x = copy(memory, model->x, cells);
+    w->head = copy(memory, model->head, cells);
+    w->last = copy(memory, model->last, cells);
+    w->time = copy(memory, model->time, cells);
+    w->price = copy(memory, model->price, (int64_t)model->prices * model->devices);
+    w->least = sked_i_arena_alloc(memory, n, sizeof *w->least);
+    w->begin = rows;
+    w->end = rows + n;
+    w->by_begin = rows + 2 * n;
+    for (int32_t i = 0; i < n; i++)
         w->by_begin[i] = i;
-    return w;
+    return w->x && w->head && w->last && w->time && w->price && w->least ? w : NULL;
 }
 
 bool sked_i_clause_add_work(sked_i_clause_solver *s, const sked_i_clause_work_model *model)
 {
     int32_t number;
-    work *w = create(model);
+    work *w = create(&s->memory, model);
     if (w == NULL)
         return s->failed = true, false;
     const sked_i_clause_propagator plug = {
-        .self = w, .propagate = propagate, .destroy = destroy, .cost = (int64_t)w->n * w->prices};
-    if (!sked_i_clause_add_propagator(s, plug, &number)) {
-        destroy(w);
-        return false;
-    }
-    bool fine = true;
+        .self = w, .propagate = propagate, .cost = (int64_t)w->n * w->prices};
+    bool fine = sked_i_clause_add_propagator(s, plug, &number);
     for (int32_t i = 0; fine && i < w->n; i++)
         fine = sked_i_clause_tell(s, number, i);
     for (int64_t c = 0; fine && c < (int64_t)w->n * w->m; c++)

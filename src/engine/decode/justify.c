@@ -1,7 +1,5 @@
 #include "engine/decode/justify.h"
 
-#include "base/memory.h"
-
 #include <assert.h>
 
 sked_status sked_i_justifier_open(sked_i_justifier *j, const sked_i_cumulative *c, const sked_i_limit *limit,
@@ -11,9 +9,9 @@ sked_status sked_i_justifier_open(sked_i_justifier *j, const sked_i_cumulative *
     *j = (sked_i_justifier){0};
     SKED_TRY(sked_i_sgs_create(&c->forward, limit, c->fixed, &j->forward, err));
     SKED_TRY(sked_i_sgs_create(&c->mirror, limit, NULL, &j->mirror, err));
-    SKED_NEW(j->list, c->n);
-    SKED_NEW(j->start, c->n);
-    SKED_NEW(j->key, c->n);
+    SKED_OWN(&j->arena, j->list, c->n);
+    SKED_OWN(&j->arena, j->start, c->n);
+    SKED_OWN(&j->arena, j->key, c->n);
 cleanup:
     return st;
 }
@@ -22,9 +20,7 @@ void sked_i_justifier_close(sked_i_justifier *j)
 {
     sked_i_sgs_destroy(j->forward);
     sked_i_sgs_destroy(j->mirror);
-    free(j->list);
-    free(j->start);
-    free(j->key);
+    sked_i_arena_free(&j->arena);
     *j = (sked_i_justifier){0};
 }
 

@@ -8,6 +8,7 @@
 
 /* Decoders of both directions of time and their scratch; one per thread. */
 typedef struct sked_i_justifier {
+    sked_i_arena arena;
     sked_i_sgs *forward, *mirror;
     int32_t *list, *start, *key; /* [n] scratch, free for the caller between calls */
     int64_t evaluations;         /* complete decodes so far */

@@ -1,6 +1,4 @@
 #include "engine/decode/serial.h"
-#include "base/arena.h"
-#include "base/memory.h"
 
 #include "engine/decode/sgs.h"
 
@@ -51,49 +49,35 @@ static void fill_slots(sked_i_serial *v)
     }
 }
 
-sked_status sked_i_serial_create(const sked_i_core *core, bool stepwise, const sked_i_limit *limit,
-                                 sked_i_serial **out, sked_error *err)
+sked_status sked_i_serial_create(sked_i_arena *arena, const sked_i_core *core, bool stepwise,
+                                 const sked_i_limit *limit, sked_i_serial **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t capacity = capacity_of(core, stepwise), entries = row_entries(core);
-    sked_i_serial *v = sked_i_alloc_zero(1, sizeof *v);
-    if (v == NULL)
-        return sked_i_no_memory(err);
+    sked_i_serial *v;
+    SKED_OWN0(arena, v, 1);
     v->core = core;
     v->limit = limit;
     v->wide = core->guard[0] >> 32 != 0;
     v->stepwise = stepwise;
     v->count = (int32_t)(capacity - 2 * pad - lanes);
-    SKED_OWN(&v->arena, v->slot, core->n);
-    SKED_OWN(&v->arena, v->source, entries);
-    SKED_OWN(&v->arena, v->lag, entries);
-    SKED_OWN(&v->arena, v->mark, core->n);
-    SKED_OWN(&v->arena, v->hint, core->kinds + 1);
-    SKED_OWN(&v->arena, v->when_block, capacity);
-    v->room_block =
-        sked_i_arena_alloc_zero(&v->arena, capacity, v->wide ? sizeof(uint64_t) : sizeof(uint32_t));
-    if (v->room_block == NULL) {
-        st = sked_i_no_memory(err);
-        goto cleanup;
-    }
+    SKED_OWN(arena, v->slot, core->n);
+    SKED_OWN(arena, v->source, entries);
+    SKED_OWN(arena, v->lag, entries);
+    SKED_OWN(arena, v->mark, core->n);
+    SKED_OWN(arena, v->hint, core->kinds + 1);
+    SKED_OWN(arena, v->when_block, capacity);
+    v->room_block = sked_i_arena_alloc_zero(arena, capacity, v->wide ? sizeof(uint64_t) : sizeof(uint32_t));
+    if (v->room_block == NULL)
+        SKED_TRY(sked_i_no_memory(err));
     v->when = align(v->when_block + pad);
     v->room = align((char *)v->room_block + pad * (v->wide ? sizeof(uint64_t) : sizeof(uint32_t)));
     for (int64_t k = 1; k <= pad; k++)
         v->when[-k] = -1; /* before every time */
     fill_slots(v);
     *out = v;
-    return SKED_OK;
 cleanup:
-    sked_i_serial_destroy(v);
     return st;
-}
-
-void sked_i_serial_destroy(sked_i_serial *v)
-{
-    if (v == NULL)
-        return;
-    sked_i_arena_free(&v->arena);
-    free(v);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -19,7 +19,6 @@ typedef struct sked_i_serial_slot {
 
 /* Work space for one core and one thread. */
 typedef struct sked_i_serial {
-    sked_i_arena arena;
     const sked_i_core *core;
     const sked_i_limit *limit;  /* polled during long decodes */
     sked_i_serial_slot *slot;   /* [n] */
@@ -35,10 +34,9 @@ typedef struct sked_i_serial {
 
 /* Does this machine run it, and does it take this core? */
 bool sked_i_serial_fit(const sked_i_core *core, bool stepwise);
-SKED_MUST_CHECK sked_status sked_i_serial_create(const sked_i_core *core, bool stepwise,
+SKED_MUST_CHECK sked_status sked_i_serial_create(sked_i_arena *arena, const sked_i_core *core, bool stepwise,
                                                  const sked_i_limit *limit, sked_i_serial **out,
                                                  sked_error *err);
-void sked_i_serial_destroy(sked_i_serial *v);
 /* As sked_i_sgs_serial; the same starts. O(n + edges) and what lies between the earliest time of an op and
  * its place, plus what lies behind the latter. */
 int32_t sked_i_serial_run(sked_i_serial *v, const int32_t *list, int32_t cutoff, int32_t *start);

@@ -6,12 +6,15 @@
 #include "base/arena.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Looks for the limit: an event of the parallel scheme takes up to 50 us at 100,000 ops. */
 enum { poll_mask = 255, max_steps = 1 << 22, max_hints = 64, buckets = 2048, many = 2, large = 128 };
 /* Mean durations up to which one entry per time unit is faster than a list of changes. */
 enum { max_mean_plain = 48, max_mean_vector = 14 };
+
+#define KERNEL __attribute__((always_inline)) static inline /* one copy per form of the timeline */
 
 /* ------------------------------------------------------------------ work space */
 
@@ -23,7 +26,6 @@ sked_status sked_i_sgs_use_plain(sked_i_sgs *s, sked_error *err)
     int32_t last = 0;
     if (s->free_at != NULL) /* it is plain */
         return SKED_OK;
-    sked_i_serial_destroy(s->serial);
     s->serial = NULL;
     for (int32_t i = 0; s->fixed != NULL && i < n; i++)
         last = s->fixed[i] > last ? s->fixed[i] : last;
@@ -56,7 +58,7 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
     s->steps = (int64_t)core->span + 1;
     const bool brief = s->steps <= max_steps && core->work <= max_mean_vector * n;
     if (fixed == NULL && sked_i_serial_fit(core, brief))
-        SKED_TRY(sked_i_serial_create(core, brief, limit, &s->serial, err));
+        SKED_TRY(sked_i_serial_create(&s->arena, core, brief, limit, &s->serial, err));
     else
         SKED_TRY(sked_i_sgs_use_plain(s, err));
     SKED_OWN(&s->arena, s->free_now, w);
@@ -82,7 +84,6 @@ void sked_i_sgs_destroy(sked_i_sgs *s)
     if (s == NULL)
         return;
     sked_i_arena_free(&s->arena);
-    sked_i_serial_destroy(s->serial);
     free(s);
 }
 
@@ -290,60 +291,45 @@ static inline void place_fixed(sked_i_sgs *s, int32_t *start, int w)
     }
 }
 
-static inline int32_t serial_steps(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start, int w)
+/* The earliest place of op i from t on; taken. hint: no room for its kind before that step or entry. */
+KERNEL int32_t place(sked_i_sgs *s, int32_t i, int32_t t, int w, bool steps)
+{
+    const sked_i_core *core = s->core;
+    const uint64_t *demand = core->demand + (int64_t)i * w;
+    const int32_t d = core->duration[i];
+    if (s->hinted) {
+        int32_t *hint = &s->hint[core->kind[i]];
+        while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
+            ++*hint;
+        const int32_t at = steps ? *hint : s->change[*hint];
+        t = at > t ? at : t;
+    }
+    if (steps) {
+        t = find_steps(s, t, d, demand, w);
+        take_steps(s, t, d, demand, w);
+        return t;
+    }
+    const window at = find_window(s, t, d, demand, w);
+    take_window(s, at, d, demand, w);
+    return at.time;
+}
+
+KERNEL int32_t serial(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start, int w, bool steps)
 {
     const sked_i_core *core = s->core;
     int32_t makespan = 0;
-    clear_steps(s, w);
+    if (steps)
+        clear_steps(s, w);
+    else
+        clear_changes(s, w);
     place_fixed(s, start, w);
     for (int32_t k = 0; k < core->n; k++) {
         const int32_t i = list[k], d = core->duration[i];
-        const uint64_t *demand = core->demand + (int64_t)i * w;
         int32_t t = earliest(core, i, start);
         if (is_fixed(s, i, t))
             t = s->fixed[i];
-        else if (d > 0 && !is_nothing(demand, w)) {
-            if (s->hinted) {
-                int32_t *hint = &s->hint[core->kind[i]];
-                while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
-                    ++*hint;
-                t = *hint > t ? *hint : t;
-            }
-            t = find_steps(s, t, d, demand, w);
-            take_steps(s, t, d, demand, w);
-        }
-        start[i] = t;
-        if (t + core->tail[i] > cutoff || poll(s, k))
-            return SKED_I_ABORTED;
-        makespan = t + d > makespan ? t + d : makespan;
-    }
-    return makespan;
-}
-
-static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start,
-                                     int w)
-{
-    const sked_i_core *core = s->core;
-    int32_t makespan = 0;
-    clear_changes(s, w);
-    place_fixed(s, start, w);
-    for (int32_t k = 0; k < core->n; k++) {
-        const int32_t i = list[k], d = core->duration[i];
-        const uint64_t *demand = core->demand + (int64_t)i * w;
-        int32_t t = earliest(core, i, start);
-        if (is_fixed(s, i, t)) {
-            t = s->fixed[i];
-        } else if (d > 0 && !is_nothing(demand, w)) {
-            if (s->hinted) {
-                int32_t *hint = &s->hint[core->kind[i]];
-                while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
-                    ++*hint;
-                t = s->change[*hint] > t ? s->change[*hint] : t;
-            }
-            const window at = find_window(s, t, d, demand, w);
-            t = at.time;
-            take_window(s, at, d, demand, w);
-        }
+        else if (d > 0 && !is_nothing(core->demand + (int64_t)i * w, w))
+            t = place(s, i, t, w, steps);
         start[i] = t;
         if (t + core->tail[i] > cutoff || poll(s, k))
             return SKED_I_ABORTED;
@@ -354,13 +340,12 @@ static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t
 
 int32_t sked_i_sgs_serial(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start)
 {
+    const int32_t w = s->core->words;
     if (s->serial != NULL)
         return sked_i_serial_run(s->serial, list, cutoff, start);
     if (s->stepwise)
-        return s->core->words == 1 ? serial_steps(s, list, cutoff, start, 1)
-                                   : serial_steps(s, list, cutoff, start, s->core->words);
-    return s->core->words == 1 ? serial_changes(s, list, cutoff, start, 1)
-                               : serial_changes(s, list, cutoff, start, s->core->words);
+        return w == 1 ? serial(s, list, cutoff, start, 1, true) : serial(s, list, cutoff, start, w, true);
+    return w == 1 ? serial(s, list, cutoff, start, 1, false) : serial(s, list, cutoff, start, w, false);
 }
 
 /* ------------------------------------------------------------------ parallel scheme */
@@ -454,6 +439,7 @@ static inline int32_t start_block(sked_i_sgs *s, int32_t block, const int32_t *l
 static inline void advance(sked_i_sgs *s, uint64_t *free_now, int32_t *now, const int32_t *start, int w)
 {
     const sked_i_core *core = s->core;
+    assert(s->heap.count > 0);
     *now = (int32_t)(s->heap.at[0] >> 32);
     while (s->heap.count > 0 && (int32_t)(s->heap.at[0] >> 32) == *now) {
         const uint32_t item = (uint32_t)sked_i_word_heap_pop(&s->heap);
@@ -563,8 +549,10 @@ void sked_i_sgs_sort(sked_i_sgs *s, const int32_t *key, bool topological, int32_
 {
     const int32_t n = s->core->n;
     int32_t largest = 0, mask = 63, shift = 0; /* digits are masks: all ones */
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n; i++) {
+        assert(key[i] >= 0);
         largest = key[i] > largest ? key[i] : largest;
+    }
     while (mask < largest && mask < buckets - 1 && (mask < 2 * n || largest < buckets))
         mask = 2 * mask + 1;
     while (largest >> shift > mask)
@@ -574,4 +562,27 @@ void sked_i_sgs_sort(sked_i_sgs *s, const int32_t *key, bool topological, int32_
         sort_digits(s, key, list);
     if (!topological)
         repair(s, list);
+}
+
+void sked_i_sgs_shift(const sked_i_core *core, sked_i_rng *rng, int32_t *list, int32_t *position)
+{
+    const int32_t from = (int32_t)sked_i_rng_below(rng, (uint64_t)core->n), i = list[from];
+    int32_t low = 0, high = core->n - 1;
+    for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++) {
+        const int32_t at = position[core->pred[k].op] + 1;
+        low = at > low ? at : low;
+    }
+    for (int32_t k = core->succ_ptr[i]; k < core->succ_ptr[i + 1]; k++) {
+        const int32_t at = position[core->succ[k].op] - 1;
+        high = at < high ? at : high;
+    }
+    assert(low <= from && from <= high);
+    const int32_t to = low + (int32_t)sked_i_rng_below(rng, (uint64_t)(high - low) + 1);
+    const int32_t step = to > from ? 1 : -1;
+    for (int32_t k = from; k != to; k += step) {
+        list[k] = list[k + step];
+        position[list[k]] = k;
+    }
+    list[to] = i;
+    position[i] = to;
 }

@@ -6,6 +6,7 @@
 #define SKED_ENGINE_DECODE_SGS_H
 #include "base/arena.h"
 #include "base/heap.h"
+#include "base/rng.h"
 #include "engine/decode/serial.h"
 
 #define SKED_I_ABORTED INT32_MAX
@@ -59,4 +60,7 @@ int32_t sked_i_sgs_parallel(sked_i_sgs *s, const int32_t *list, int32_t *start);
  * with repair.
  */
 void sked_i_sgs_sort(sked_i_sgs *s, const int32_t *key, bool topological, int32_t *list);
+/* Moves a random op of the list to another place that its predecessors and successors allow. position: the
+ * list's inverse, kept. */
+void sked_i_sgs_shift(const sked_i_core *core, sked_i_rng *rng, int32_t *list, int32_t *position);
 #endif

@@ -12,10 +12,11 @@
  */
 #include "engine/force/force.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/thread.h"
 #include "engine/list/list.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { max_starts = 512 };
@@ -23,6 +24,7 @@ enum { max_starts = 512 };
 static const int64_t least_shared_work = 30000;
 
 typedef struct force {
+    sked_i_arena arena;
     sked_i_steps *x;
     const sked_i_limit *limit;
     int32_t pools;
@@ -62,12 +64,24 @@ static void spread_value(force *f, int32_t i, double sign)
     }
 }
 
-static int32_t end_of_value(const force *f, int32_t i)
+static inline int32_t later(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int32_t sooner(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Latest reader of the value of op i, `without` left out (-1: none). */
+static int32_t end_of_value(const force *f, int32_t i, int32_t without)
 {
     const sked_i_uses *u = &f->x->uses;
     int32_t end = f->middle[i];
     for (int64_t k = u->reader_ptr[i]; k < u->reader_ptr[i + 1]; k++)
-        end = f->middle[u->reader[k]] > end ? f->middle[u->reader[k]] : end;
+        if (u->reader[k] != without)
+            end = later(end, f->middle[u->reader[k]]);
     return end;
 }
 
@@ -92,6 +106,7 @@ static void sum_up(force *f)
 
 static void set_window(force *f, int32_t i, int32_t e, int32_t l)
 {
+    assert(f->early[i] <= e && e <= l && l <= f->late[i]); /* windows only shrink, and none becomes empty */
     sked_i_steps *x = f->x;
     const sked_i_uses *u = &x->uses;
     if (!x->memory) {
@@ -105,11 +120,11 @@ static void set_window(force *f, int32_t i, int32_t e, int32_t l)
     f->early[i] = e;
     f->late[i] = l;
     f->middle[i] = e + (l - e) / 2;
-    f->end[i] = end_of_value(f, i);
+    f->end[i] = end_of_value(f, i, -1);
     spread_value(f, i, 1);
     for (int64_t k = u->input_ptr[i]; k < u->input_ptr[i + 1]; k++) {
         const int32_t q = u->input[k];
-        const int32_t end = f->middle[i] >= f->end[q] ? f->middle[i] : end_of_value(f, q);
+        const int32_t end = f->middle[i] >= f->end[q] ? f->middle[i] : end_of_value(f, q, -1);
         if (end == f->end[q])
             continue;
         spread_value(f, q, -1);
@@ -132,17 +147,6 @@ static inline double mean_load(const force *f, int32_t i, int32_t e, int32_t l)
             q->amount[k] * f->scale[q->pool[k]] * (sums[l + d + 1] - sums[e + d] - sums[l + 1] + sums[e]);
     }
     return total / (l - e + 1);
-}
-
-/* The window that remains for a neighbour when op i starts at t. */
-static inline int32_t later(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline int32_t sooner(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
 }
 
 static double force_on_loads(const force *f, int32_t i, int32_t t)
@@ -172,19 +176,6 @@ static double force_on_loads(const force *f, int32_t i, int32_t t)
 static inline double memory_between(const force *f, int32_t begin, int32_t end)
 {
     return end > begin ? f->sum[end] - f->sum[begin] : 0;
-}
-
-/* Latest reader of q without op i. */
-static int32_t end_without(const force *f, int32_t q, int32_t i)
-{
-    const sked_i_uses *u = &f->x->uses;
-    int32_t end = f->middle[q];
-    if (f->middle[i] < f->end[q])
-        return f->end[q];
-    for (int64_t k = u->reader_ptr[q]; k < u->reader_ptr[q + 1]; k++)
-        if (u->reader[k] != i)
-            end = later(end, f->middle[u->reader[k]]);
-    return end;
 }
 
 /* others[k]: end of the k-th input without op i. */
@@ -224,8 +215,10 @@ static double best_start(const force *f, int32_t i, int32_t *others, int32_t *be
     const int32_t e = f->early[i], width = f->late[i] - e + 1;
     const int32_t count = width < max_starts ? width : max_starts;
     double least = INFINITY;
-    for (int64_t k = x->memory ? x->uses.input_ptr[i] : 0; x->memory && k < x->uses.input_ptr[i + 1]; k++)
-        others[k - x->uses.input_ptr[i]] = end_without(f, x->uses.input[k], i);
+    for (int64_t k = x->memory ? x->uses.input_ptr[i] : 0; x->memory && k < x->uses.input_ptr[i + 1]; k++) {
+        const int32_t q = x->uses.input[k];
+        others[k - x->uses.input_ptr[i]] = f->middle[i] < f->end[q] ? f->end[q] : end_of_value(f, q, i);
+    }
     for (int32_t c = 0; c < count; c++) {
         const int32_t t = count < 2 ? e : e + (int32_t)((int64_t)c * (width - 1) / (count - 1));
         const double at = x->memory ? force_on_values(f, i, t, others) : force_on_loads(f, i, t);
@@ -272,15 +265,15 @@ static void propagate(force *f, int32_t i)
 }
 
 /* Ops that have a choice, least choice first. */
-static sked_status order_ops(const force *f, int32_t *order, int32_t *count, sked_error *err)
+static sked_status order_ops(force *f, int32_t *order, int32_t *count, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double *width = NULL;
-    int32_t *rank = NULL;
+    double *width;
+    int32_t *rank;
     const int32_t n = f->x->n;
     *count = 0;
-    SKED_NEW(width, n);
-    SKED_NEW(rank, n);
+    SKED_OWN(&f->arena, width, n);
+    SKED_OWN(&f->arena, rank, n);
     for (int32_t i = 0; i < n; i++)
         width[i] = (double)f->late[i] - f->early[i];
     SKED_TRY(sked_i_rank_by_key(&f->x->dag, width, rank, err));
@@ -290,8 +283,6 @@ static sked_status order_ops(const force *f, int32_t *order, int32_t *count, ske
         if (width[order[k]] > 0)
             order[(*count)++] = order[k];
 cleanup:
-    free(width);
-    free(rank);
     return st;
 }
 
@@ -324,19 +315,20 @@ typedef struct placing {
     int threads;
     sked_i_team *team;
     int32_t *order, held;
-    int32_t **others; /* [threads][n] scratch */
-    choice *choices;  /* [threads] */
+    int32_t *others; /* [threads * n] scratch */
+    choice *choices; /* [threads] */
 } placing;
 
 /* The best of every `step`-th op in the order; among equals the first. */
 static void compare(placing *p, int first, int step)
 {
     choice best = {-1, 0, INFINITY};
+    int32_t *others = p->others + (int64_t)first * p->f->x->n;
     for (int32_t k = first; k < p->held; k += step) {
         int32_t t = 0;
         if (k % 16 == 0 && sked_i_limit_reached(p->f->limit))
             break;
-        const double at = best_start(p->f, p->order[k], p->others[first], &t);
+        const double at = best_start(p->f, p->order[k], others, &t);
         if (at < best.least)
             best = (choice){k, t, at};
     }
@@ -405,26 +397,13 @@ static void place_by_force(placing *p, int32_t count, int32_t near)
     }
 }
 
-static void close_placing(placing *p)
-{
-    for (int k = 0; p->others != NULL && k < p->threads; k++)
-        free(p->others[k]);
-    free(p->others);
-    free(p->choices);
-    free(p->order);
-    sked_i_team_destroy(p->team);
-}
-
 static sked_status open_placing(placing *p, force *f, int threads, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int32_t n = f->x->n;
     *p = (placing){.f = f, .threads = threads};
-    SKED_NEW0(p->others, threads);
-    for (int k = 0; k < threads; k++)
-        SKED_NEW(p->others[k], n);
-    SKED_NEW(p->choices, threads);
-    SKED_NEW(p->order, n);
+    SKED_OWN(&f->arena, p->others, (int64_t)threads * f->x->n);
+    SKED_OWN(&f->arena, p->choices, threads);
+    SKED_OWN(&f->arena, p->order, f->x->n);
     if (threads > 1)
         SKED_TRY(sked_i_team_create(threads, &p->team, err));
 cleanup:
@@ -443,7 +422,7 @@ static void begin(force *f)
             spread(f, i, 1);
     }
     for (int32_t i = 0; x->memory && i < x->n; i++) {
-        f->end[i] = end_of_value(f, i);
+        f->end[i] = end_of_value(f, i, -1);
         spread_value(f, i, 1);
     }
 }
@@ -455,26 +434,23 @@ sked_status sked_i_force_place(sked_i_steps *x, const sked_i_limit *limit, int t
     force f = {.x = x, .limit = limit, .pools = x->memory ? 1 : x->loads.count, .row = (int64_t)x->steps + 3};
     placing p = {0};
     int32_t count;
-    SKED_NEW0(f.bend, f.pools * f.row);
-    SKED_NEW(f.sum, f.pools * f.row);
-    SKED_NEW(f.sums, f.pools * f.row);
-    SKED_NEW(f.scale, f.pools);
-    SKED_NEW(f.early, x->n);
-    SKED_NEW(f.late, x->n);
-    SKED_NEW(f.middle, x->n);
-    SKED_NEW(f.end, x->n);
-    SKED_NEW(f.stack, x->n);
-    SKED_NEW0(f.stacked, x->n);
+    SKED_OWN0(&f.arena, f.bend, f.pools * f.row);
+    SKED_OWN(&f.arena, f.sum, f.pools * f.row);
+    SKED_OWN(&f.arena, f.sums, f.pools * f.row);
+    SKED_OWN(&f.arena, f.scale, f.pools);
+    SKED_OWN(&f.arena, f.early, x->n);
+    SKED_OWN(&f.arena, f.late, x->n);
+    SKED_OWN(&f.arena, f.middle, x->n);
+    SKED_OWN(&f.arena, f.end, x->n);
+    SKED_OWN(&f.arena, f.stack, x->n);
+    SKED_OWN0(&f.arena, f.stacked, x->n);
     SKED_TRY(open_placing(&p, &f, threads, err));
     begin(&f);
     SKED_TRY(order_ops(&f, p.order, &count, err));
     place_by_force(&p, count, neighbourhood > 0 ? neighbourhood : default_neighbourhood(&f, p.order, count));
     memcpy(x->start, f.early, (size_t)x->n * sizeof *x->start);
 cleanup:
-    close_placing(&p);
-    void *const owned[] = {f.bend, f.sum,    f.sums, f.scale, f.early,
-                           f.late, f.middle, f.end,  f.stack, f.stacked};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_team_destroy(p.team);
+    sked_i_arena_free(&f.arena);
     return st;
 }

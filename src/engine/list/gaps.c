@@ -1,24 +1,16 @@
 #include "engine/list/gaps.h"
 
-#include "base/memory.h"
-
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-bool sked_i_gaps_init(sked_i_gaps *gaps)
+bool sked_i_gaps_init(sked_i_arena *arena, sked_i_gaps *gaps)
 {
-    *gaps = (sked_i_gaps){0};
-    if (!SKED_GROW(gaps->gap, gaps->cap, 2))
+    *gaps = (sked_i_gaps){.arena = arena};
+    if (!SKED_OWN_GROW(arena, gaps->gap, gaps->cap, 2))
         return false;
     sked_i_gaps_reset(gaps);
     return true;
-}
-
-void sked_i_gaps_free(sked_i_gaps *gaps)
-{
-    free(gaps->gap);
-    *gaps = (sked_i_gaps){0};
 }
 
 bool sked_i_gaps_take(sked_i_gaps *gaps, double start, double length, double shortest, bool append)
@@ -28,7 +20,7 @@ bool sked_i_gaps_take(sked_i_gaps *gaps, double start, double length, double sho
         gaps->count = 1;
         return true;
     }
-    if (!SKED_GROW(gaps->gap, gaps->cap, gaps->count + 1))
+    if (!SKED_OWN_GROW(gaps->arena, gaps->gap, gaps->cap, gaps->count + 1))
         return false;
     const int64_t k = sked_i_gaps_first(gaps, start + length);
     const sked_i_gap gap = gaps->gap[k];

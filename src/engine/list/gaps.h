@@ -1,7 +1,7 @@
 /* Free gaps of one device, in order of time; the last one never ends. */
 #ifndef SKED_ENGINE_LIST_GAPS_H
 #define SKED_ENGINE_LIST_GAPS_H
-#include "base/status.h"
+#include "base/arena.h"
 
 #include <math.h>
 
@@ -10,12 +10,12 @@ typedef struct sked_i_gap {
 } sked_i_gap;
 
 typedef struct sked_i_gaps {
+    sked_i_arena *arena; /* of its array */
     sked_i_gap *gap;
     int64_t count, cap;
 } sked_i_gaps;
 
-SKED_MUST_CHECK bool sked_i_gaps_init(sked_i_gaps *gaps); /* false: no memory */
-void sked_i_gaps_free(sked_i_gaps *gaps);
+SKED_MUST_CHECK bool sked_i_gaps_init(sked_i_arena *arena, sked_i_gaps *gaps); /* false: no memory */
 /* All of it is free again. */
 static inline void sked_i_gaps_reset(sked_i_gaps *gaps)
 {

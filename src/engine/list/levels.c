@@ -155,7 +155,7 @@ void sked_i_downward_ranks(const sked_i_dag *v, double share_of_transfer, double
 /* ------------------------------------------------------------------ the optimistic cost table */
 
 /*
- * A successor goes on on the same device, free of transfers, or on the kind of time that ends first, after a
+ * A successor runs on the same device, free of transfers, or on the kind of time that ends first, after a
  * mean transfer. Edges with a given lag count it in place of the time: what is left of the op itself is no
  * more.
  */
@@ -200,4 +200,25 @@ cleanup:
     free(least);
     free(size);
     return st;
+}
+
+int32_t sked_i_fastest_device(const sked_i_costs *c, const int32_t *op, int32_t n)
+{
+    int32_t best = 0, most = -1;
+    double least = INFINITY;
+    for (int32_t d = 0; d < c->devices; d++) {
+        int32_t able = 0;
+        double sum = 0;
+        for (int32_t k = 0; k < n; k++) {
+            const double t = sked_i_time(c, op != NULL ? op[k] : k, d);
+            able += t < INFINITY;
+            sum += t < INFINITY ? t : 0;
+        }
+        if (able > most || (able == most && sum < least)) {
+            best = d;
+            most = able;
+            least = sum;
+        }
+    }
+    return best;
 }

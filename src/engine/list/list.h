@@ -63,6 +63,10 @@ SKED_MUST_CHECK sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_me
 SKED_MUST_CHECK sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *mean,
                                                     sked_error *err);
 
+/* The device that can run the most of these ops (NULL: of ops 0 .. n - 1), of such the one with the least
+ * time. */
+int32_t sked_i_fastest_device(const sked_i_costs *c, const int32_t *op, int32_t n);
+
 /* What a generation scheme starts from. Arrays are the caller's; NULL where nothing is asked for. */
 typedef struct sked_i_list_input {
     const sked_i_dag *view;
@@ -70,7 +74,7 @@ typedef struct sked_i_list_input {
     const int32_t *rank;
     int32_t devices;
     const double *release;     /* no start before this */
-    const sked_i_limit *limit; /* NULL: none; heard where the work is more than moderate */
+    const sked_i_limit *limit; /* NULL: none; checked where the work is more than moderate */
 } sked_i_list_input;
 /* Steps for each op that are moderate: looks at classes of ops or at devices. */
 enum { SKED_I_LIST_FREE_STEPS = 256 };
@@ -94,22 +98,22 @@ typedef struct sked_i_place {
                             could finish */
     const bool *use;     /* [devices] where links are missing: no others; NULL: all */
     bool stepped;        /* by_device: only ops whose data is there when a device is free compete */
-    const sked_i_limit *limit; /* NULL: none; heard where ops and devices are many: STOPPED */
+    const sked_i_limit *limit; /* NULL: none; checked where ops and devices are many: STOPPED */
 } sked_i_place;
 
 /*
  * Serial generation: the best op whose predecessors are placed goes where it fits first. Without
- * by_device the devices are the last pool and are told apart at the end. A view with costs (heterogeneous
- * devices) needs by_device: an op goes where it finishes first. *fits becomes false where a fixed start
- * cannot be kept or data finds no link; start and device are then unspecified. O((ops + edges) log ops) plus
- * the holes too short for an op that a search for room passes; by_device also O(ops * devices).
+ * by_device the devices are the last pool, and ops get their devices at the end. A view with costs
+ * (heterogeneous devices) needs by_device: an op goes where it finishes first. *fits becomes false where a
+ * fixed start cannot be kept or data finds no link; start and device are then unspecified. O((ops + edges)
+ * log ops) plus the holes too short for an op that a search for room passes; by_device also O(ops * devices).
  */
 SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how,
                                               double *start, int32_t *device, bool *fits, sked_error *err);
 
 /*
  * The same many times over: the working memory is kept between runs. by_device as in sked_i_place; view and
- * pools are the caller's and stay. Devices that are a pool are not told apart. late: what fixed starts are
+ * pools are the caller's and stay. Ops on devices that are a pool get no device. late: what fixed starts are
  * missed by in sum, and something for every op whose data finds no link; the result is a schedule only where
  * it is 0. One placer per thread.
  */

@@ -3,25 +3,11 @@
  * long as the link between two devices says. Devices of a kind share their links, so arrivals are kept by
  * kind; only what comes from the kind itself needs to know from which of its devices.
  */
-#include "base/memory.h"
 #include "engine/list/placer.h"
 
 #include <string.h>
 
 typedef sked_i_placer placer;
-
-void sked_i_placer_close_heterogeneous(sked_i_placer *x)
-{
-    sked_i_arrivals *a = &x->far;
-    free(a->latency);
-    free(a->bandwidth);
-    free(a->far);
-    free(a->near);
-    free(a->near_device);
-    free(a->instant);
-    free(a->option);
-    sked_i_reach_destroy(x->reach);
-}
 
 /* Links in the direction of the view: mirrored, data runs against time. */
 static void fill_links(const sked_i_dag *v, sked_i_arrivals *a)
@@ -62,13 +48,13 @@ sked_status sked_i_placer_open_heterogeneous(sked_i_placer *x, sked_error *err)
     sked_i_arrivals *a = &x->far;
     a->kinds = m ? m->n_link_kinds : 1;
     a->kind = m ? m->link_kind : NULL;
-    SKED_NEW(a->latency, (int64_t)a->kinds * a->kinds);
-    SKED_NEW(a->bandwidth, (int64_t)a->kinds * a->kinds);
-    SKED_NEW(a->far, a->kinds);
-    SKED_NEW(a->near, 2 * (int64_t)a->kinds);
-    SKED_NEW(a->near_device, a->kinds);
-    SKED_NEW(a->option, 3 * (int64_t)x->input.devices);
-    SKED_NEW0(a->instant, x->input.pools->n_classes);
+    SKED_OWN(&x->arena, a->latency, (int64_t)a->kinds * a->kinds);
+    SKED_OWN(&x->arena, a->bandwidth, (int64_t)a->kinds * a->kinds);
+    SKED_OWN(&x->arena, a->far, a->kinds);
+    SKED_OWN(&x->arena, a->near, 2 * (int64_t)a->kinds);
+    SKED_OWN(&x->arena, a->near_device, a->kinds);
+    SKED_OWN(&x->arena, a->option, 3 * (int64_t)x->input.devices);
+    SKED_OWN0(&x->arena, a->instant, x->input.pools->n_classes);
     find_instant(x->input.pools, a->instant);
     fill_links(x->input.view, a);
     find_shortest(x);
@@ -89,20 +75,6 @@ static double sent(double here, double latency, double bandwidth, double bytes)
 {
     const double t = here + (latency + bytes / bandwidth);
     return isnan(latency) ? bytes > 0 ? INFINITY : here : t;
-}
-
-/* Data from device d to the others of its kind. */
-static void note_near(sked_i_arrivals *a, int32_t g, int32_t d, double t)
-{
-    double *near = a->near + 2 * (int64_t)g;
-    if (d == a->near_device[g])
-        near[0] = t > near[0] ? t : near[0];
-    else if (t > near[0]) {
-        near[1] = near[0];
-        near[0] = t;
-        a->near_device[g] = d;
-    } else if (t > near[1])
-        near[1] = t;
 }
 
 /* Data from a device of kind `own` to all other kinds; the loop is for the compiler to vectorise. */
@@ -141,7 +113,8 @@ static void gather_all_but(placer *x, int32_t i, int32_t but)
         if (x->seen[d] != i || here > x->local[d])
             x->local[d] = here;
         x->seen[d] = i;
-        note_near(a, own, d, sent(here, latency[own], bandwidth[own], in->bytes[k]));
+        sked_i_placer_note(a->near + 2 * (int64_t)own, &a->near_device[own], d,
+                           sent(here, latency[own], bandwidth[own], in->bytes[k]));
         note_far(kinds, here, in->bytes[k], latency, bandwidth, own, a->far);
     }
 }
@@ -271,7 +244,7 @@ static double finish_after(const placer *x, int64_t edge, int32_t to, double her
     return best;
 }
 
-/* Scores become the latest finish of a successor, each placed by itself where it finishes first. */
+/* Scores become the latest finish of a successor, each placed alone where it finishes first. */
 static void look_ahead(placer *x, int32_t i)
 {
     const sked_i_dag_rows *out = &x->input.view->out;

@@ -1,7 +1,6 @@
 #include "engine/list/memory_sweep.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <string.h>
 
 enum { looks = 16 };
@@ -13,6 +12,7 @@ enum { not_ready, on_its_way, other, eager, started };
 
 static void admit(sweep *x, int32_t i, double now)
 {
+    assert(x->waiting[i] == 0 && x->phase[i] != started);
     x->admitted++;
     if (x->arrival[i] > now) {
         x->phase[i] = on_its_way;
@@ -44,6 +44,7 @@ static void change_forward(sweep *x, int32_t i)
     x->memory += u->size[i];
     for (int64_t k = u->input_ptr[i]; k < u->input_ptr[i + 1]; k++) {
         const int32_t q = u->input[k];
+        assert(x->left[q] > 0);
         x->last[q] ^= i;
         if (--x->left[q] == 0)
             x->memory -= u->size[q];
@@ -193,29 +194,22 @@ double sked_i_memory_sweep_run(sweep *x, double budget, const sked_i_limit *limi
     return x->peak;
 }
 
-void sked_i_memory_sweep_free(sweep *x)
-{
-    void *const owned[] = {x->arrival, x->growth, x->waiting,    x->left,  x->last,
-                           x->phase,   x->stack,  x->pending.at, x->words, x->start};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
-}
-
-sked_status sked_i_memory_sweep_make(const sked_i_dag *v, const sked_i_uses *u, sweep *x, sked_error *err)
+sked_status sked_i_memory_sweep_make(sked_i_arena *arena, const sked_i_dag *v, const sked_i_uses *u, sweep *x,
+                                     sked_error *err)
 {
     const int32_t n = v->n;
     sked_status st = SKED_OK;
     *x = (sweep){.v = v, .u = u};
-    SKED_NEW(x->arrival, n);
-    SKED_NEW(x->growth, n);
-    SKED_NEW(x->waiting, n);
-    SKED_NEW(x->left, n);
-    SKED_NEW(x->last, n);
-    SKED_NEW(x->phase, n);
-    SKED_NEW(x->stack, n);
-    SKED_NEW(x->pending.at, n);
-    SKED_NEW(x->words, sked_i_set_words(n));
-    SKED_NEW(x->start, n);
+    SKED_OWN(arena, x->arrival, n);
+    SKED_OWN(arena, x->growth, n);
+    SKED_OWN(arena, x->waiting, n);
+    SKED_OWN(arena, x->left, n);
+    SKED_OWN(arena, x->last, n);
+    SKED_OWN(arena, x->phase, n);
+    SKED_OWN(arena, x->stack, n);
+    SKED_OWN(arena, x->pending.at, n);
+    SKED_OWN(arena, x->words, sked_i_set_words(n));
+    SKED_OWN(arena, x->start, n);
     sked_i_set_place(&x->others, n, x->words);
 cleanup:
     return st;

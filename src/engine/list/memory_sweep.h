@@ -6,6 +6,7 @@
  */
 #ifndef SKED_ENGINE_LIST_MEMORY_SWEEP_H
 #define SKED_ENGINE_LIST_MEMORY_SWEEP_H
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/set.h"
@@ -37,9 +38,9 @@ typedef struct sked_i_memory_sweep {
     int32_t admitted; /* since the last look at the clock */
 } sked_i_memory_sweep;
 
-SKED_MUST_CHECK sked_status sked_i_memory_sweep_make(const sked_i_dag *v, const sked_i_uses *u,
-                                                     sked_i_memory_sweep *x, sked_error *err);
-void sked_i_memory_sweep_free(sked_i_memory_sweep *x);
+SKED_MUST_CHECK sked_status sked_i_memory_sweep_make(sked_i_arena *arena, const sked_i_dag *v,
+                                                     const sked_i_uses *u, sked_i_memory_sweep *x,
+                                                     sked_error *err);
 /*
  * Fills x->start for the budget and returns the peak; INFINITY: it was broken off at the limit (NULL: none).
  * O((ops + edges) log ops).

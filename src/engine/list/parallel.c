@@ -6,7 +6,6 @@
  */
 #include "base/arena.h"
 #include "base/heap.h"
-#include "base/memory.h"
 #include "base/set.h"
 #include "engine/list/list.h"
 
@@ -50,23 +49,18 @@ typedef struct engine {
     sked_i_pace pace;
 } engine;
 
-static void release(engine *x)
-{
-    sked_i_arena_free(&x->arena);
-}
-
 /* Members of every class in order of rank. */
 static sked_status number_members(engine *x, sked_error *err)
 {
     const int32_t n = x->input->view->n;
     sked_status st = SKED_OK;
-    int32_t *by_rank = NULL;
+    int32_t *by_rank;
     x->position = x->input->rank;
     for (int32_t i = 0; x->input->pools->n_classes == 1 && i < n; i++)
         x->members[x->input->rank[i]] = i;
     if (x->input->pools->n_classes == 1)
         return SKED_OK;
-    SKED_NEW(by_rank, n);
+    SKED_OWN(&x->arena, by_rank, n);
     SKED_OWN(&x->arena, x->positions, n);
     x->position = x->positions;
     for (int32_t i = 0; i < n; i++)
@@ -77,7 +71,6 @@ static sked_status number_members(engine *x, sked_error *err)
         x->members[c->first + c->best++] = by_rank[r];
     }
 cleanup:
-    free(by_rank);
     return st;
 }
 
@@ -89,9 +82,8 @@ static sked_status fill_classes(engine *x, sked_error *err)
     int64_t words = 0;
     SKED_OWN0(&x->arena, x->classes, x->input->pools->n_classes);
     SKED_OWN(&x->arena, x->active, x->input->pools->n_classes);
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < n; i++)
         x->classes[sked_i_pools_class(x->input->pools, i)].best++; /* holds the size for now */
-    }
     for (int32_t c = 0; c < x->input->pools->n_classes; c++)
         words += sked_i_set_words(x->classes[c].best);
     SKED_OWN0(&x->arena, x->words, words);
@@ -206,7 +198,7 @@ static inline op_class *choose(engine *x)
     return chosen;
 }
 
-/* Tells the successors when the data of op i, started at t, is there. */
+/* Sends the data of op i, started at t, to its successors. */
 static inline void send_data(engine *x, int32_t i, double t, double now)
 {
     const sked_i_dag *v = x->input->view;
@@ -318,6 +310,6 @@ sked_status sked_i_list_parallel(const sked_i_list_input *input, double *start, 
     sked_status st = prepare(&x, err);
     if (st == SKED_OK && !go(&x))
         st = sked_i_limit_fail(err);
-    release(&x);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -1,11 +1,10 @@
 /*
  * Serial generation: ops come in order of preference, predecessors first, and each goes where it fits first.
  * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
- * devices tell them apart, each has gaps of its own. Heterogeneous devices take the same way through the ops,
- * but list_heterogeneous.c says when data arrives and which device is best. Identical devices could be its
- * one kind: 100,000 ops in layers on 8 devices with transfers then take 0.116 s instead of 0.098.
+ * devices distinguish them, each has gaps of its own. Heterogeneous devices take the same way through the
+ * ops, but list_heterogeneous.c says when data arrives and which device is best. Identical devices could be
+ * its one kind: 100,000 ops in layers on 8 devices with transfers then take 0.116 s instead of 0.098.
  */
-#include "base/memory.h"
 #include "engine/list/placer.h"
 #include "schedule/schedule.h"
 
@@ -17,31 +16,23 @@ void sked_i_placer_destroy(sked_i_placer *x)
 {
     if (x == NULL)
         return;
-    for (int32_t r = 0; x->pool && r < x->input.pools->count; r++)
-        sked_i_timeline_free(&x->pool[r]);
-    for (int32_t d = 0; x->gaps && d < x->input.devices; d++)
-        sked_i_gaps_free(&x->gaps[d]);
-    sked_i_placer_close_heterogeneous(x);
-    void *const owned[] = {x->arrival, x->waiting, x->by_rank, x->words, x->pending.at,
-                           x->pool,    x->gaps,    x->local,   x->seen,  x};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&x->arena);
+    free(x);
 }
 
 static sked_status create_pools(placer *x, sked_error *err)
 {
     const sked_i_pools *q = x->input.pools;
     sked_status st = SKED_OK;
-    int64_t *uses = NULL;
-    SKED_NEW0(uses, q->count);
-    SKED_NEW0(x->pool, q->count);
+    int64_t *uses;
+    SKED_OWN0(&x->arena, uses, q->count);
+    SKED_OWN0(&x->arena, x->pool, q->count);
     for (int32_t i = 0; i < x->input.view->n; i++)
         for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++)
             uses[q->pool[k]]++;
     for (int32_t r = 0; r < q->count; r++)
-        SKED_TRY(sked_i_timeline_init(&x->pool[r], uses[r], err));
+        SKED_TRY(sked_i_timeline_init(&x->arena, &x->pool[r], uses[r], err));
 cleanup:
-    free(uses);
     return st;
 }
 
@@ -49,11 +40,11 @@ static sked_status create_gaps(placer *x, sked_error *err)
 {
     const int32_t m = x->input.devices;
     sked_status st = SKED_OK;
-    SKED_NEW0(x->gaps, m);
-    SKED_NEW(x->local, m);
-    SKED_NEW(x->seen, m);
+    SKED_OWN0(&x->arena, x->gaps, m);
+    SKED_OWN(&x->arena, x->local, m);
+    SKED_OWN(&x->arena, x->seen, m);
     for (int32_t d = 0; d < m; d++)
-        if (!sked_i_gaps_init(&x->gaps[d]))
+        if (!sked_i_gaps_init(&x->arena, &x->gaps[d]))
             st = sked_i_no_memory(err);
 cleanup:
     return st;
@@ -69,11 +60,11 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
     x->input = (sked_i_list_input){.view = v, .pools = pools, .devices = devices};
     x->by_device = by_device && devices > 0;
     x->shortest = INFINITY;
-    SKED_NEW(x->arrival, v->n);
-    SKED_NEW(x->waiting, v->n);
-    SKED_NEW(x->by_rank, v->n);
-    SKED_NEW(x->words, sked_i_set_words(v->n));
-    SKED_NEW(x->pending.at, v->n);
+    SKED_OWN(&x->arena, x->arrival, v->n);
+    SKED_OWN(&x->arena, x->waiting, v->n);
+    SKED_OWN(&x->arena, x->by_rank, v->n);
+    SKED_OWN(&x->arena, x->words, sked_i_set_words(v->n));
+    SKED_OWN(&x->arena, x->pending.at, v->n);
     sked_i_set_place(&x->ready, v->n, x->words);
     SKED_TRY(create_pools(x, err));
     if (x->by_device)
@@ -134,14 +125,7 @@ static void gather(placer *x, int32_t i)
         if (x->seen[d] != i || here > x->local[d])
             x->local[d] = here;
         x->seen[d] = i;
-        if (d == x->remote_device)
-            x->remote[0] = away > x->remote[0] ? away : x->remote[0];
-        else if (away > x->remote[0]) {
-            x->remote[1] = x->remote[0];
-            x->remote[0] = away;
-            x->remote_device = d;
-        } else if (away > x->remote[1])
-            x->remote[1] = away;
+        sked_i_placer_note(x->remote, &x->remote_device, d, away);
     }
 }
 
@@ -207,9 +191,9 @@ static bool book(placer *x, int32_t i)
 /* The device on which op i can start first; among equals the one left idle the shortest. */
 static void choose_device(placer *x, int32_t i)
 {
-    const int32_t pinned = x->how->fix_device ? x->how->fix_device[i] : -1;
-    const int32_t first = pinned >= 0 ? pinned : 0, last = pinned >= 0 ? pinned : x->input.devices - 1;
+    int32_t first, last;
     double best = INFINITY, idle_since = -1;
+    sked_i_placer_range(x, i, &first, &last);
     if (x->input.view->out.transfer != NULL)
         gather(x, i);
     for (int32_t d = first; d <= last; d++) {
@@ -430,10 +414,10 @@ static sked_status place_linked(placer *x, const sked_i_list_input *input, const
 {
     const int32_t m = input->devices;
     sked_status st = SKED_OK;
-    bool *tried = NULL, *use = NULL;
+    bool *tried, *use;
     sked_i_place again = *how;
-    SKED_NEW0(tried, m);
-    SKED_NEW(use, m);
+    SKED_OWN0(&x->arena, tried, m);
+    SKED_OWN(&x->arena, use, m);
     again.use = use;
     for (int32_t d = 0; d<m && * late> 0; d++) {
         if (tried[d])
@@ -444,8 +428,6 @@ static sked_status place_linked(placer *x, const sked_i_list_input *input, const
         SKED_TRY(sked_i_placer_run(x, input->rank, input->release, &again, start, device, late, err));
     }
 cleanup:
-    free(tried);
-    free(use);
     return st;
 }
 

@@ -24,6 +24,7 @@ typedef struct sked_i_arrivals {
 typedef struct sked_i_reach sked_i_reach;
 
 struct sked_i_placer {
+    sked_i_arena arena;
     sked_i_list_input input; /* of the run */
     const sked_i_place *how;
     double *start;
@@ -49,6 +50,19 @@ struct sked_i_placer {
     double late;         /* what fixed starts are missed by in sum */
     sked_i_pace pace;    /* looks at devices */
 };
+
+/* Latest and second latest data by device: `best`, of which the first is from device *from. */
+static inline void sked_i_placer_note(double best[2], int32_t *from, int32_t d, double t)
+{
+    if (d == *from)
+        best[0] = t > best[0] ? t : best[0];
+    else if (t > best[0]) {
+        best[1] = best[0];
+        best[0] = t;
+        *from = d;
+    } else if (t > best[1])
+        best[1] = t;
+}
 
 /* Earliest start from t that all pools, and with d >= 0 the gaps of the device, have room for. */
 static inline double sked_i_placer_room(const sked_i_placer *x, int32_t i, double length, int32_t d, double t,
@@ -85,7 +99,6 @@ static inline void sked_i_placer_range(const sked_i_placer *x, int32_t i, int32_
  * (list_heterogeneous.c) */
 
 SKED_MUST_CHECK sked_status sked_i_placer_open_heterogeneous(sked_i_placer *x, sked_error *err);
-void sked_i_placer_close_heterogeneous(sked_i_placer *x);
 /* Time of op i on device d; INFINITY: it cannot run there. */
 static inline double sked_i_placer_time(const sked_i_placer *x, int32_t i, int32_t d)
 {
@@ -112,9 +125,8 @@ bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
 
 /* ------------------------------------------------------------------ devices without links (reach.c) */
 
-/* *out stays NULL where every device can send to every other. */
-SKED_MUST_CHECK sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked_error *err);
-void sked_i_reach_destroy(sked_i_reach *r);
+/* In the placer's arena; *out stays NULL where every device can send to every other. */
+SKED_MUST_CHECK sked_status sked_i_reach_create(sked_i_placer *x, sked_i_reach **out, sked_error *err);
 /*
  * Before a run, when ops with fixed starts have their devices. O(ops * devices + edges) where nothing is
  * ruled out; every set that changes costs O(devices + its edges) more, here and in the run.

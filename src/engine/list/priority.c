@@ -5,34 +5,22 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     exact_limit = 4096, /* ops up to which descendants are counted exactly: 2 MiB of bits */
     sketches = 16       /* numbers kept per op to estimate them beyond: standard error 27 % */
 };
 
-static void longest_tails(const sked_i_dag *v, double *tail)
-{
-    for (int32_t k = v->n - 1; k >= 0; k--) {
-        const int32_t i = v->order[k];
-        double longest = v->duration[i];
-        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
-            const double t = (v->plain ? v->duration[i] : v->out.lag[e]) + tail[v->out.op[e]];
-            longest = t > longest ? t : longest;
-        }
-        tail[i] = longest;
-    }
-}
-
 void sked_i_upward_ranks(const sked_i_dag *v, double share, double *up)
 {
+    const double *transfer = share > 0 ? v->out.transfer : NULL;
     for (int32_t k = v->n - 1; k >= 0; k--) {
         const int32_t i = v->order[k];
         double longest = v->duration[i];
         for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
-            const double extra = v->out.transfer ? share * v->out.transfer[e] : 0;
-            longest = fmax(longest, v->out.lag[e] + extra + up[v->out.op[e]]);
+            const double lag = v->plain ? v->duration[i] : v->out.lag[e];
+            const double t = lag + (transfer ? share * transfer[e] : 0) + up[v->out.op[e]];
+            longest = t > longest ? t : longest;
         }
         up[i] = longest;
     }
@@ -150,10 +138,9 @@ static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_
 static sked_status rank_by(const sked_i_dag *v, const double *key, const double *second, int32_t *rank,
                            sked_error *err)
 {
-    sked_status st = SKED_OK;
-    sked_i_keyed *items = NULL, *spare = NULL;
-    SKED_NEW(items, v->n);
-    SKED_NEW(spare, v->n);
+    sked_i_keyed *items = sked_i_alloc(2 * (int64_t)v->n, sizeof *items), *spare = items + v->n;
+    if (items == NULL)
+        return sked_i_no_memory(err);
     for (int32_t k = 0; k < v->n; k++)
         items[k] = (sked_i_keyed){second ? sked_i_sort_key(-second[v->order[k]]) : 0, v->order[k]};
     if (second)
@@ -163,10 +150,8 @@ static sked_status rank_by(const sked_i_dag *v, const double *key, const double 
     sked_i_sort_keyed(items, spare, v->n);
     for (int32_t k = 0; k < v->n; k++)
         rank[items[k].value] = k;
-cleanup:
     free(items);
-    free(spare);
-    return st;
+    return SKED_OK;
 }
 
 /*
@@ -176,12 +161,11 @@ cleanup:
 static sked_status rank_by_path(const sked_i_dag *v, const double *tail, int32_t *rank, sked_error *err)
 {
     enum { few_bits = 8, most = (1 << few_bits) - 1 };
-    sked_status st = SKED_OK;
-    uint64_t *items = NULL, *spare = NULL;
+    uint64_t *items = sked_i_alloc(2 * (int64_t)v->n, sizeof *items), *spare = items + v->n;
     double longest = 0;
     int place_bits = 1;
-    SKED_NEW(items, v->n);
-    SKED_NEW(spare, v->n);
+    if (items == NULL)
+        return sked_i_no_memory(err);
     while (v->n >> place_bits > 0)
         place_bits++;
     for (int32_t i = 0; i < v->n; i++)
@@ -200,10 +184,8 @@ static sked_status rank_by_path(const sked_i_dag *v, const double *tail, int32_t
     sked_i_sort_words(items, spare, v->n, place_bits);
     for (int32_t k = 0; k < v->n; k++)
         rank[v->order[items[k] & ((UINT64_C(1) << place_bits) - 1)]] = k;
-cleanup:
     free(items);
-    free(spare);
-    return st;
+    return SKED_OK;
 }
 
 sked_status sked_i_rank_by_key(const sked_i_dag *v, const double *key, int32_t *rank, sked_error *err)
@@ -231,7 +213,7 @@ sked_status sked_i_priority_rank(const sked_problem *p, const sked_i_dag *v, ske
     sked_status st = SKED_OK;
     double *tail = NULL, *key = NULL;
     SKED_NEW(tail, v->n);
-    longest_tails(v, tail);
+    sked_i_upward_ranks(v, 0, tail);
     if (kind == SKED_I_CRITICAL_PATH && !by_deadline(p, v, kind)) {
         add_noise(tail, v->n, noise, rng);
         SKED_TRY(rank_by_path(v, tail, rank, err));

@@ -5,16 +5,14 @@
  * run and with every op that is placed. That finds a schedule nearly always, not always: a dead end shows as
  * x->late.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "engine/list/placer.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef sked_i_placer placer;
 
 struct sked_i_reach {
-    sked_i_arena arena;
     int32_t words;        /* of a set of devices */
     uint64_t *out, *into; /* [devices * words] what a device reaches; what reaches it; itself in both */
     uint64_t *able;       /* [n * words] devices that can run the op */
@@ -33,14 +31,6 @@ static void add(uint64_t *set, int32_t d)
 static bool has(const uint64_t *set, int32_t d)
 {
     return set[d / 64] >> (d % 64) & 1;
-}
-
-void sked_i_reach_destroy(sked_i_reach *r)
-{
-    if (r == NULL)
-        return;
-    sked_i_arena_free(&r->arena);
-    free(r);
 }
 
 /* Is there an edge with data, and a pair of devices without a link? */
@@ -74,27 +64,25 @@ static void fill_sets(const placer *x, sked_i_reach *r)
                 add(r->able + (int64_t)i * r->words, d);
 }
 
-sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked_error *err)
+sked_status sked_i_reach_create(sked_i_placer *x, sked_i_reach **out, sked_error *err)
 {
     const int32_t m = x->input.devices, n = x->input.view->n;
     sked_status st = SKED_OK;
-    sked_i_reach *r = NULL;
+    sked_i_reach *r;
     if (!is_needed(x))
         return SKED_OK;
-    SKED_NEW0(r, 1);
+    SKED_OWN0(&x->arena, r, 1);
     r->words = (m + 63) / 64;
-    SKED_OWN0(&r->arena, r->out, (int64_t)m * r->words);
-    SKED_OWN0(&r->arena, r->into, (int64_t)m * r->words);
-    SKED_OWN0(&r->arena, r->able, (int64_t)n * r->words);
-    SKED_OWN(&r->arena, r->may, (int64_t)n * r->words);
-    SKED_OWN(&r->arena, r->set, r->words);
-    SKED_OWN(&r->arena, r->queue, n);
-    SKED_OWN0(&r->arena, r->queued, n);
+    SKED_OWN0(&x->arena, r->out, (int64_t)m * r->words);
+    SKED_OWN0(&x->arena, r->into, (int64_t)m * r->words);
+    SKED_OWN0(&x->arena, r->able, (int64_t)n * r->words);
+    SKED_OWN(&x->arena, r->may, (int64_t)n * r->words);
+    SKED_OWN(&x->arena, r->set, r->words);
+    SKED_OWN(&x->arena, r->queue, n);
+    SKED_OWN0(&x->arena, r->queued, n);
     fill_sets(x, r);
     *out = r;
-    return SKED_OK;
 cleanup:
-    sked_i_reach_destroy(r);
     return st;
 }
 
@@ -124,6 +112,7 @@ static void push(sked_i_reach *r, int32_t n, int32_t i)
 {
     if (r->queued[i])
         return;
+    assert(r->waiting < n);
     r->queued[i] = true;
     r->queue[(r->head + r->waiting++) % n] = i;
 }

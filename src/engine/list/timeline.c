@@ -1,7 +1,6 @@
 #include "engine/list/timeline.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <math.h>
 
 typedef sked_i_timeline_node tnode;
@@ -22,28 +21,21 @@ static int32_t new_node(sked_i_timeline *tl, double time, double used)
     return i;
 }
 
-sked_status sked_i_timeline_init(sked_i_timeline *tl, int64_t uses, sked_error *err)
+sked_status sked_i_timeline_init(sked_i_arena *arena, sked_i_timeline *tl, int64_t uses, sked_error *err)
 {
-    *tl = (sked_i_timeline){0};
+    sked_status st = SKED_OK;
     if (uses >= INT32_MAX / 2)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "more than %d ops on one resource", INT32_MAX / 2);
-    tl->node = sked_i_alloc(2 * uses + 1, sizeof *tl->node);
-    if (tl->node == NULL)
-        return sked_i_no_memory(err);
+    SKED_OWN(arena, tl->node, 2 * uses + 1);
     sked_i_timeline_reset(tl);
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 void sked_i_timeline_reset(sked_i_timeline *tl)
 {
     tl->count = 0;
     tl->root = new_node(tl, 0, 0);
-}
-
-void sked_i_timeline_free(sked_i_timeline *tl)
-{
-    free(tl->node);
-    *tl = (sked_i_timeline){0};
 }
 
 static void refresh(sked_i_timeline *tl, int32_t i)
@@ -165,6 +157,7 @@ static void add_between(sked_i_timeline *tl, int32_t i, double begin, double end
 
 void sked_i_timeline_use(sked_i_timeline *tl, double begin, double end, double amount)
 {
+    assert(begin >= 0 && begin < end);
     ensure_step(tl, begin);
     ensure_step(tl, end);
     add_between(tl, tl->root, begin, end, amount, false, false);
@@ -194,6 +187,7 @@ static double next_step(const sked_i_timeline *tl, int32_t i, double sum, double
 double sked_i_timeline_fit(const sked_i_timeline *tl, double from, double length, double limit)
 {
     double used = 0, t = from;
+    assert(from >= 0 && length > 0);
     step_at(tl, t, &used);
     if (used > limit)
         t = next_step(tl, tl->root, 0, t, limit, false);

@@ -6,7 +6,7 @@
  */
 #ifndef SKED_ENGINE_LIST_TIMELINE_H
 #define SKED_ENGINE_LIST_TIMELINE_H
-#include "base/status.h"
+#include "base/arena.h"
 
 typedef struct sked_i_timeline_node {
     double time, used; /* used holds from time to the next node; `add` of the ancestors comes on top */
@@ -21,10 +21,10 @@ typedef struct sked_i_timeline {
 } sked_i_timeline;
 
 /* Room for `uses` calls of use. Nothing is used. */
-SKED_MUST_CHECK sked_status sked_i_timeline_init(sked_i_timeline *tl, int64_t uses, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_timeline_init(sked_i_arena *arena, sked_i_timeline *tl, int64_t uses,
+                                                 sked_error *err);
 /* Nothing is used any more. */
 void sked_i_timeline_reset(sked_i_timeline *tl);
-void sked_i_timeline_free(sked_i_timeline *tl);
 /* Earliest time from `from` at which at most `limit` (>= 0) is used for `length` > 0. */
 double sked_i_timeline_fit(const sked_i_timeline *tl, double from, double length, double limit);
 /* Uses amount more from begin to end. */

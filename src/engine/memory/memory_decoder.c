@@ -11,9 +11,9 @@
 #include "engine/memory/memory_engine.h"
 
 #include "base/heap.h"
-#include "base/memory.h"
 #include "base/set.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Looks at ops that memory refuses: at a time, and per op in all; then few at a time. */
@@ -51,11 +51,11 @@ typedef struct release {
 enum { steps_per_look = 4096, free_steps = 1 << 25 };
 
 struct sked_i_memory_decoder {
+    sked_i_arena *arena;
     const sked_i_stores *m;
     const sked_i_memory_plan *plan;
     const sked_i_memory_wish *wish;
     sked_status status;
-    const sked_i_limit *limit;
     sked_i_pace pace; /* looks at ops */
     double *start;
     int32_t *device;
@@ -105,62 +105,41 @@ sked_status sked_i_memory_decoder_status(const sked_i_memory_decoder *x)
 
 /* ------------------------------------------------------------------ life */
 
-void sked_i_memory_decoder_destroy(sked_i_memory_decoder *x)
-{
-    if (x == NULL)
-        return;
-    for (int32_t s = 0; s < x->m->stores; s++) {
-        if (x->reserve != NULL)
-            sked_i_reserve_free(&x->reserve[s]);
-        if (x->track != NULL)
-            sked_i_track_free(&x->track[s]);
-    }
-    void *const owned[] = {x->place,    x->reader,   x->edge_slot,   x->home_last, x->sums,    x->reserve,
-                           x->slots,    x->head,     x->track,       x->load,      x->started, x->waiting,
-                           x->wake,     x->free_at,  x->pool_used,   x->words,     x->by_rank, x->events.at,
-                           x->releases, x->slot_log, x->reserve_log, x->track_log, x->dropped, x};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
-}
-
-void sked_i_memory_decoder_hear(sked_i_memory_decoder *x, const sked_i_limit *limit)
-{
-    x->limit = limit;
-}
-
-sked_status sked_i_memory_decoder_create(const sked_i_stores *m, sked_i_memory_decoder **out, sked_error *err)
+sked_status sked_i_memory_decoder_create(sked_i_arena *arena, const sked_i_stores *m,
+                                         sked_i_memory_decoder **out, sked_error *err)
 {
     const int64_t n = m->n, edges = m->g->n_edges;
     sked_status st = SKED_OK;
-    sked_i_memory_decoder *x = NULL;
-    SKED_NEW0(x, 1);
+    sked_i_memory_decoder *x;
+    SKED_OWN0(arena, x, 1);
+    x->arena = arena;
     x->m = m;
     x->copies = m->devices > 1;
-    SKED_NEW(x->place, n);
-    SKED_NEW(x->reader, edges);
-    SKED_NEW(x->edge_slot, edges);
-    SKED_NEW(x->home_last, n);
-    SKED_NEW(x->sums, n + 1);
-    SKED_NEW0(x->reserve, m->stores);
+    SKED_OWN(arena, x->place, n);
+    SKED_OWN(arena, x->reader, edges);
+    SKED_OWN(arena, x->edge_slot, edges);
+    SKED_OWN(arena, x->home_last, n);
+    SKED_OWN(arena, x->sums, n + 1);
+    SKED_OWN0(arena, x->reserve, m->stores);
     for (int32_t s = 0; s < m->stores; s++)
-        SKED_TRY(sked_i_reserve_make(m->n, &x->reserve[s], err));
-    SKED_NEW(x->slots, 2 * (n + edges));
-    SKED_NEW(x->head, n);
-    SKED_NEW0(x->track, m->stores);
-    SKED_NEW(x->load, m->stores);
-    SKED_NEW(x->started, n);
-    SKED_NEW(x->waiting, n);
-    SKED_NEW(x->wake, n);
-    SKED_NEW(x->free_at, m->devices);
-    SKED_NEW(x->pool_used, m->pools.count);
-    SKED_NEW(x->words, sked_i_set_words(n));
-    SKED_NEW(x->by_rank, n);
-    SKED_NEW(x->dropped, m->stores);
+        SKED_TRY(sked_i_reserve_make(arena, m->n, &x->reserve[s], err));
+    SKED_OWN(arena, x->slots, 2 * (n + edges));
+    SKED_OWN(arena, x->head, n);
+    SKED_OWN0(arena, x->track, m->stores);
+    for (int32_t s = 0; s < m->stores; s++)
+        x->track[s].arena = arena;
+    SKED_OWN(arena, x->load, m->stores);
+    SKED_OWN(arena, x->started, n);
+    SKED_OWN(arena, x->waiting, n);
+    SKED_OWN(arena, x->wake, n);
+    SKED_OWN(arena, x->free_at, m->devices);
+    SKED_OWN(arena, x->pool_used, m->pools.count);
+    SKED_OWN(arena, x->words, sked_i_set_words(n));
+    SKED_OWN(arena, x->by_rank, n);
+    SKED_OWN(arena, x->dropped, m->stores);
     sked_i_set_place(&x->ready, n, x->words);
     *out = x;
-    x = NULL;
 cleanup:
-    sked_i_memory_decoder_destroy(x);
     return st;
 }
 
@@ -185,6 +164,7 @@ static int32_t get_slot(sked_i_memory_decoder *x, int32_t op, int32_t device)
     const int32_t found = find_slot(x, op, device);
     if (found >= 0)
         return found;
+    assert(x->n_slots < 2 * ((int64_t)x->m->n + x->m->g->n_edges));
     x->slots[x->n_slots] = (slot){.op = op,
                                   .device = device,
                                   .next = x->head[op],
@@ -305,7 +285,7 @@ static bool load_plan(sked_i_memory_decoder *x)
 
 static void save(sked_i_memory_decoder *x, int32_t k)
 {
-    if (!SKED_GROW(x->slot_log, x->slot_cap, x->n_slot_log + 1))
+    if (!SKED_OWN_GROW(x->arena, x->slot_log, x->slot_cap, x->n_slot_log + 1))
         x->status = SKED_ERR_MEMORY;
     else
         x->slot_log[x->n_slot_log++] = (saved_slot){k, x->slots[k]};
@@ -318,7 +298,7 @@ static void reserve_on(sked_i_memory_decoder *x, int32_t device, int32_t from, i
     for (int j = 0; j < 2; j++) {
         if (stores[j] < 0 || from > to)
             continue;
-        if (!SKED_GROW(x->reserve_log, x->reserve_cap, x->n_reserve_log + 1)) {
+        if (!SKED_OWN_GROW(x->arena, x->reserve_log, x->reserve_cap, x->n_reserve_log + 1)) {
             x->status = SKED_ERR_MEMORY;
             return;
         }
@@ -342,7 +322,7 @@ static int64_t split(sked_i_memory_decoder *x, int32_t store, double at)
 
 static void add_to_track(sked_i_memory_decoder *x, int32_t store, double from, double to, double amount)
 {
-    if (!SKED_GROW(x->track_log, x->track_cap, x->n_track_log + 3)) {
+    if (!SKED_OWN_GROW(x->arena, x->track_log, x->track_cap, x->n_track_log + 3)) {
         x->status = SKED_ERR_MEMORY;
         return;
     }
@@ -364,7 +344,7 @@ static void change_load(sked_i_memory_decoder *x, int32_t device, double from, d
 
 static void release_at(sked_i_memory_decoder *x, int32_t device, double time, double size)
 {
-    if (!SKED_GROW(x->releases, x->releases_cap, x->n_releases + 1))
+    if (!SKED_OWN_GROW(x->arena, x->releases, x->releases_cap, x->n_releases + 1))
         x->status = SKED_ERR_MEMORY;
     else
         x->releases[x->n_releases++] = (release){time, size, device};
@@ -503,6 +483,7 @@ static void leave_plan(sked_i_memory_decoder *x, int32_t k)
 {
     slot *s = &x->slots[k];
     const int32_t before = last_reader(x, s);
+    assert(s->readers > 0);
     s->readers--;
     while (s->top >= s->first && x->started[x->reader[s->top]])
         s->top--;
@@ -517,6 +498,7 @@ static void read_value(sked_i_memory_decoder *x, int32_t op, int64_t e, double r
 {
     const int32_t from = x->m->g->edge_from[e], d = x->device[op], planned = x->edge_slot[e];
     const int32_t here = get_slot(x, from, d), home = find_slot(x, from, x->device[from]);
+    assert(planned >= 0 && home >= 0);
     const int32_t touched[] = {planned, here, home};
     for (int j = 0; j < 3; j++)
         save(x, touched[j]);
@@ -557,21 +539,13 @@ static bool fits(sked_i_memory_decoder *x)
     return true;
 }
 
-/* Lifetime start: what is let go at this very time goes before what comes. */
-static void release_now(sked_i_memory_decoder *x)
+/* Lifetime start: what is let go at this very time goes before what comes (sign -1), or is taken back (1). */
+static void release_now(sked_i_memory_decoder *x, int sign)
 {
     for (int64_t k = x->releases_before; k < x->n_releases; k++)
         if (x->releases[k].time <= x->now)
             for (int32_t s = 0; s < x->m->stores; s++)
-                x->load[s] -= x->releases[k].size;
-}
-
-static void take_back_now(sked_i_memory_decoder *x)
-{
-    for (int64_t k = x->releases_before; k < x->n_releases; k++)
-        if (x->releases[k].time <= x->now)
-            for (int32_t s = 0; s < x->m->stores; s++)
-                x->load[s] += x->releases[k].size;
+                x->load[s] += sign * x->releases[k].size;
 }
 
 /* Changes memory as if op started now on its device. False: it does not fit, and nothing has changed. */
@@ -579,6 +553,7 @@ static bool admit(sked_i_memory_decoder *x, int32_t op, double time)
 {
     const sked_graph *g = x->m->g;
     const double end = x->now + time;
+    assert(!x->started[x->place[op]]);
     x->n_slot_log = x->n_reserve_log = x->n_track_log = 0;
     x->slots_before = x->n_slots;
     x->releases_before = x->n_releases;
@@ -590,10 +565,10 @@ static bool admit(sked_i_memory_decoder *x, int32_t op, double time)
     for (int64_t j = g->pred_ptr[op]; ok && j < g->pred_ptr[op + 1]; j++)
         if (x->edge_slot[g->pred_edge[j]] >= 0)
             read_value(x, op, g->pred_edge[j], x->m->to_finish ? end : x->now);
-    release_now(x);
+    release_now(x, -1);
     if (ok && x->status == SKED_OK && fits(x))
         return true;
-    take_back_now(x);
+    release_now(x, 1);
     undo(x, op);
     return false;
 }
@@ -602,7 +577,7 @@ static bool admit(sked_i_memory_decoder *x, int32_t op, double time)
 
 static void push(sked_i_memory_decoder *x, double time, int32_t id)
 {
-    if (!SKED_GROW(x->events.at, x->events_cap, (int64_t)x->events.count + 1))
+    if (!SKED_OWN_GROW(x->arena, x->events.at, x->events_cap, (int64_t)x->events.count + 1))
         x->status = SKED_ERR_MEMORY;
     else
         sked_i_event_heap_push(&x->events, (sked_i_event){time, id});
@@ -901,7 +876,7 @@ static void reset(sked_i_memory_decoder *x)
     x->n_releases = 0;
     x->first_rank = x->next_place = 0;
     x->left = m->n;
-    x->pace = (sked_i_pace){.limit = x->limit, .free_steps = free_steps};
+    x->pace = (sked_i_pace){.limit = x->wish->limit, .free_steps = free_steps};
     x->refusals = 1000 + refusals_per_op * (int64_t)m->n;
     memset(x->words, 0, (size_t)sked_i_set_words(m->n) * sizeof *x->words);
     memset(x->started, 0, (size_t)m->n);

@@ -9,6 +9,7 @@
  */
 #ifndef SKED_ENGINE_MEMORY_MEMORY_ENGINE_H
 #define SKED_ENGINE_MEMORY_MEMORY_ENGINE_H
+#include "base/arena.h"
 #include "base/clock.h"
 #include "engine/client.h"
 #include "form/stores.h"
@@ -25,8 +26,8 @@ typedef struct sked_i_memory_plan {
     double peak;             /* of all devices together */
 } sked_i_memory_plan;
 
-SKED_MUST_CHECK sked_status sked_i_memory_plan_make(int32_t n, sked_i_memory_plan *plan, sked_error *err);
-void sked_i_memory_plan_free(sked_i_memory_plan *plan);
+SKED_MUST_CHECK sked_status sked_i_memory_plan_make(sked_i_arena *arena, int32_t n, sked_i_memory_plan *plan,
+                                                    sked_error *err);
 /* Takes the op at one place of an order to another; those between move up. */
 void sked_i_memory_shift(int32_t *order, int32_t from, int32_t to);
 /*
@@ -42,16 +43,15 @@ SKED_MUST_CHECK sked_status sked_i_memory_plan_find(const sked_i_stores *m, sked
 /* ------------------------------------------------------------------ decoding */
 
 typedef struct sked_i_memory_decoder sked_i_memory_decoder;
-SKED_MUST_CHECK sked_status sked_i_memory_decoder_create(const sked_i_stores *m, sked_i_memory_decoder **out,
-                                                         sked_error *err);
-/* From now on decodes hear this limit (NULL: none); a moderate one is finished all the same. */
-void sked_i_memory_decoder_hear(sked_i_memory_decoder *x, const sked_i_limit *limit);
-void sked_i_memory_decoder_destroy(sked_i_memory_decoder *x);
+/* In the arena, which must outlive it; m must stay. */
+SKED_MUST_CHECK sked_status sked_i_memory_decoder_create(sked_i_arena *arena, const sked_i_stores *m,
+                                                         sked_i_memory_decoder **out, sked_error *err);
 
 typedef struct sked_i_memory_wish {
-    const int32_t *rank;   /* [n] 0 goes first */
-    const int32_t *device; /* [n] where to run, -1: where it ends first; NULL: all free */
-    int32_t window;        /* only ops this far behind the first in rank that has not started compete */
+    const int32_t *rank;       /* [n] 0 goes first */
+    const int32_t *device;     /* [n] where to run, -1: where it ends first; NULL: all free */
+    int32_t window;            /* only ops this far behind the first in rank that has not started compete */
+    const sked_i_limit *limit; /* NULL: none; a moderate decode is finished all the same */
 } sked_i_memory_wish;
 
 /*
@@ -72,8 +72,8 @@ typedef struct sked_i_reserve {
     int32_t leaves;     /* a power of two */
     double *most, *add; /* [2 * leaves] of a subtree; added to all of it */
 } sked_i_reserve;
-SKED_MUST_CHECK sked_status sked_i_reserve_make(int32_t n, sked_i_reserve *r, sked_error *err);
-void sked_i_reserve_free(sked_i_reserve *r);
+SKED_MUST_CHECK sked_status sked_i_reserve_make(sked_i_arena *arena, int32_t n, sked_i_reserve *r,
+                                                sked_error *err);
 /* Sets places 0..n-1 to the values. */
 void sked_i_reserve_fill(sked_i_reserve *r, const double *value, int32_t n);
 /* Adds to places from..to; nothing where from > to. O(log n) */
@@ -88,10 +88,10 @@ static inline double sked_i_reserve_most(const sked_i_reserve *r)
 
 /* load[k] holds on [time[k], time[k + 1]), the last for ever. */
 typedef struct sked_i_track {
+    sked_i_arena *arena; /* of its arrays */
     double *time, *load;
     int64_t count, time_cap, load_cap;
 } sked_i_track;
-void sked_i_track_free(sked_i_track *t);
 SKED_MUST_CHECK bool sked_i_track_clear(sked_i_track *t);
 /* Makes `at` a step and returns its index, -1: no memory. *fresh: it was none. Quick near the end. */
 int64_t sked_i_track_split(sked_i_track *t, double at, bool *fresh);

@@ -6,31 +6,24 @@
  */
 #include "engine/memory/memory_engine.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <string.h>
 
 enum { look_ahead = 24, most_candidates = 256 };
 static const double look_budget = 3e7; /* steps ahead in one order */
 
-sked_status sked_i_memory_plan_make(int32_t n, sked_i_memory_plan *plan, sked_error *err)
+sked_status sked_i_memory_plan_make(sked_i_arena *arena, int32_t n, sked_i_memory_plan *plan, sked_error *err)
 {
     sked_status st = SKED_OK;
     *plan = (sked_i_memory_plan){.excess = INFINITY, .peak = INFINITY};
-    SKED_NEW(plan->order, n);
-    SKED_NEW0(plan->device, n);
+    SKED_OWN(arena, plan->order, n);
+    SKED_OWN0(arena, plan->device, n);
 cleanup:
     return st;
 }
 
-void sked_i_memory_plan_free(sked_i_memory_plan *plan)
-{
-    free(plan->order);
-    free(plan->device);
-    *plan = (sked_i_memory_plan){0};
-}
-
 typedef struct planner {
+    sked_i_arena arena;
     const sked_i_stores *m;
     sked_i_client *client;
     sked_i_memory_plan now, *best; /* now: what is tried */
@@ -51,6 +44,7 @@ typedef struct planner {
     int32_t n_ready;
     double live;
     int32_t *trail; /* [look_ahead] ops run ahead */
+    double *used;   /* [devices] */
 } planner;
 
 /* ------------------------------------------------------------------ what an order needs */
@@ -177,7 +171,7 @@ static int32_t same_source(const sked_graph *g, int32_t op, int64_t k, int64_t *
     return count;
 }
 
-/* Does the value take room at all? Under lifetime start nobody holds what nobody reads. */
+/* Does the value take room at all? Under lifetime start a value without readers is not held. */
 static double own_size(const planner *x, int32_t i)
 {
     const sked_graph *g = x->m->g;
@@ -223,6 +217,7 @@ static void step(planner *x, int32_t i, int by)
         if (g->edge_distance[e] > 0)
             continue;
         x->waiting[to] -= by;
+        assert(x->waiting[to] >= 0);
         if (by > 0 && x->waiting[to] == 0)
             x->ready[x->n_ready++] = to;
     }
@@ -307,6 +302,7 @@ static void build_order(planner *x, bool backward, double noise)
                 best = k;
             }
         }
+        assert(x->n_ready > 0); /* the graph has no cycles */
         const int32_t op = x->ready[best];
         memmove(x->ready + best, x->ready + best + 1, (size_t)(--x->n_ready - best) * sizeof *x->ready);
         step(x, op, 1);
@@ -338,11 +334,12 @@ static double room_of(const sked_i_stores *m, const double *used, int32_t d)
  * Along the order: each op on the device of its predecessor that was placed last, while `share` of the limits
  * has room for all values that it keeps or reads; else on the device with the most room.
  */
-static void fill_devices(planner *x, double *used, double share)
+static void fill_devices(planner *x, double share)
 {
     const sked_i_stores *m = x->m;
     const sked_graph *g = m->g;
     int32_t *device = x->now.device;
+    double *used = x->used;
     memset(used, 0, (size_t)m->devices * sizeof *used);
     for (int32_t k = 0; k < m->n; k++) {
         const int32_t i = x->now.order[k];
@@ -471,35 +468,27 @@ static void anneal(planner *x, int64_t until)
 
 /* ------------------------------------------------------------------ the search */
 
-static void planner_free(planner *x)
-{
-    void *const owned[] = {x->place,  x->load,    x->last,  x->stamp, x->seen,
-                           x->unread, x->waiting, x->ready, x->trail};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
-    sked_i_memory_plan_free(&x->now);
-}
-
 static sked_status planner_make(planner *x, sked_error *err)
 {
     const sked_i_stores *m = x->m;
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_memory_plan_make(m->n, &x->now, err));
-    SKED_NEW(x->place, m->n);
-    SKED_NEW(x->load, ((int64_t)m->stores + 1) * ((int64_t)m->n + 1));
-    SKED_NEW(x->last, m->devices);
-    SKED_NEW(x->stamp, m->devices);
-    SKED_NEW(x->seen, m->devices);
-    SKED_NEW(x->unread, m->n);
-    SKED_NEW(x->waiting, m->n);
-    SKED_NEW(x->ready, m->n);
-    SKED_NEW(x->trail, look_ahead);
+    SKED_TRY(sked_i_memory_plan_make(&x->arena, m->n, &x->now, err));
+    SKED_OWN(&x->arena, x->place, m->n);
+    SKED_OWN(&x->arena, x->load, ((int64_t)m->stores + 1) * ((int64_t)m->n + 1));
+    SKED_OWN(&x->arena, x->last, m->devices);
+    SKED_OWN(&x->arena, x->stamp, m->devices);
+    SKED_OWN(&x->arena, x->seen, m->devices);
+    SKED_OWN(&x->arena, x->unread, m->n);
+    SKED_OWN(&x->arena, x->waiting, m->n);
+    SKED_OWN(&x->arena, x->ready, m->n);
+    SKED_OWN(&x->arena, x->trail, look_ahead);
+    SKED_OWN(&x->arena, x->used, m->devices);
 cleanup:
     return st;
 }
 
 /* The order at hand on one device after the other, and spread over devices by their limits. */
-static void try_devices(planner *x, double *used)
+static void try_devices(planner *x)
 {
     enum { most_single = 16 };
     const sked_i_stores *m = x->m;
@@ -511,7 +500,7 @@ static void try_devices(planner *x, double *used)
             return; /* all alike */
     }
     for (size_t k = 0; k < sizeof shares / sizeof *shares && m->devices > 1 && !is_done(x); k++) {
-        fill_devices(x, used, shares[k]);
+        fill_devices(x, shares[k]);
         (void)consider(x);
     }
 }
@@ -530,7 +519,7 @@ static void lower_peak(planner *x, int64_t effort)
 }
 
 /* A known schedule one op after the other, on its own devices and on others. */
-static void try_known(planner *x, const int32_t *order, const int32_t *device, double *used)
+static void try_known(planner *x, const int32_t *order, const int32_t *device)
 {
     const size_t bytes = (size_t)x->m->n * sizeof *order;
     memcpy(x->now.order, order, bytes);
@@ -538,7 +527,7 @@ static void try_known(planner *x, const int32_t *order, const int32_t *device, d
         memcpy(x->now.device, device, bytes);
         (void)consider(x);
     }
-    try_devices(x, used);
+    try_devices(x);
 }
 
 sked_status sked_i_memory_plan_find(const sked_i_stores *m, sked_i_client *client, int64_t effort,
@@ -551,18 +540,16 @@ sked_status sked_i_memory_plan_find(const sked_i_stores *m, sked_i_client *clien
     }; /* orders for a low peak, though one fits; further ones where none does */
     sked_status st = SKED_OK;
     planner x = {.m = m, .client = client, .best = plan, .share = 1};
-    double *used = NULL;
     const int64_t until = client->evaluations + effort;
     SKED_TRY(planner_make(&x, err));
-    SKED_NEW(used, m->devices);
     plan->excess = plan->peak = INFINITY;
     if (order != NULL)
-        try_known(&x, order, device, used);
+        try_known(&x, order, device);
     for (int k = 0; k < 2 + noisy && client->evaluations <= until; k++) {
         if (k > 0 && (sked_i_client_over(client) || (k >= always && is_done(&x))))
             break;
         build_order(&x, k % 2 == 1, k < 2 ? 0 : 0.1 * k);
-        try_devices(&x, used);
+        try_devices(&x);
     }
     while (client->evaluations < until && !is_done(&x)) {
         const int64_t left = until - client->evaluations;
@@ -570,7 +557,6 @@ sked_status sked_i_memory_plan_find(const sked_i_stores *m, sked_i_client *clien
     }
     lower_peak(&x, effort);
 cleanup:
-    free(used);
-    planner_free(&x);
+    sked_i_arena_free(&x.arena);
     return st;
 }

@@ -1,23 +1,16 @@
 /* A tree of maxima with amounts that are added to whole subtrees. */
 #include "engine/memory/memory_engine.h"
 
-#include "base/memory.h"
+#include <assert.h>
 
-void sked_i_reserve_free(sked_i_reserve *r)
-{
-    free(r->most);
-    free(r->add);
-    *r = (sked_i_reserve){0};
-}
-
-sked_status sked_i_reserve_make(int32_t n, sked_i_reserve *r, sked_error *err)
+sked_status sked_i_reserve_make(sked_i_arena *arena, int32_t n, sked_i_reserve *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     *r = (sked_i_reserve){.leaves = 1};
     while (r->leaves < n)
         r->leaves *= 2;
-    SKED_NEW(r->most, 2 * (int64_t)r->leaves);
-    SKED_NEW(r->add, 2 * (int64_t)r->leaves);
+    SKED_OWN(arena, r->most, 2 * (int64_t)r->leaves);
+    SKED_OWN(arena, r->add, 2 * (int64_t)r->leaves);
 cleanup:
     return st;
 }
@@ -35,6 +28,7 @@ static void pull_above(sked_i_reserve *r, int64_t k)
 
 void sked_i_reserve_fill(sked_i_reserve *r, const double *value, int32_t n)
 {
+    assert(n <= r->leaves);
     for (int32_t k = 0; k < r->leaves; k++)
         r->most[r->leaves + k] = k < n ? value[k] : -INFINITY;
     for (int64_t k = 0; k < 2 * (int64_t)r->leaves; k++)
@@ -53,6 +47,7 @@ void sked_i_reserve_add(sked_i_reserve *r, int32_t from, int32_t to, double amou
 {
     if (from > to)
         return;
+    assert(from >= 0 && to < r->leaves);
     const int64_t first = (int64_t)r->leaves + from, last = (int64_t)r->leaves + to;
     for (int64_t a = first, b = last + 1; a < b; a /= 2, b /= 2) {
         if (a & 1)
@@ -66,6 +61,7 @@ void sked_i_reserve_add(sked_i_reserve *r, int32_t from, int32_t to, double amou
 
 double sked_i_reserve_drop(sked_i_reserve *r, int32_t place)
 {
+    assert(place >= 0 && place < r->leaves);
     const int64_t k = (int64_t)r->leaves + place;
     const double was = r->most[k];
     r->most[k] = -INFINITY;

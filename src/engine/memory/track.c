@@ -1,20 +1,13 @@
 /* Steps of an amount over time, changed near their end most of the time. */
 #include "engine/memory/memory_engine.h"
 
-#include "base/memory.h"
-
+#include <assert.h>
 #include <string.h>
-
-void sked_i_track_free(sked_i_track *t)
-{
-    free(t->time);
-    free(t->load);
-    *t = (sked_i_track){0};
-}
 
 bool sked_i_track_clear(sked_i_track *t)
 {
-    if (!SKED_GROW(t->time, t->time_cap, 1) || !SKED_GROW(t->load, t->load_cap, 1))
+    if (!SKED_OWN_GROW(t->arena, t->time, t->time_cap, 1) ||
+        !SKED_OWN_GROW(t->arena, t->load, t->load_cap, 1))
         return false;
     t->time[0] = -INFINITY;
     t->load[0] = 0;
@@ -41,7 +34,9 @@ int64_t sked_i_track_split(sked_i_track *t, double at, bool *fresh)
     *fresh = false;
     if (t->time[k] == at)
         return k;
-    if (!SKED_GROW(t->time, t->time_cap, t->count + 1) || !SKED_GROW(t->load, t->load_cap, t->count + 1))
+    assert(t->time[k] < at && (k + 1 == t->count || at < t->time[k + 1]));
+    if (!SKED_OWN_GROW(t->arena, t->time, t->time_cap, t->count + 1) ||
+        !SKED_OWN_GROW(t->arena, t->load, t->load_cap, t->count + 1))
         return -1;
     memmove(t->time + k + 2, t->time + k + 1, (size_t)(t->count - k - 1) * sizeof *t->time);
     memmove(t->load + k + 2, t->load + k + 1, (size_t)(t->count - k - 1) * sizeof *t->load);
@@ -54,6 +49,7 @@ int64_t sked_i_track_split(sked_i_track *t, double at, bool *fresh)
 
 void sked_i_track_join(sked_i_track *t, int64_t index)
 {
+    assert(index > 0 && index < t->count); /* the first step begins at -INFINITY and stays */
     memmove(t->time + index, t->time + index + 1, (size_t)(t->count - index - 1) * sizeof *t->time);
     memmove(t->load + index, t->load + index + 1, (size_t)(t->count - index - 1) * sizeof *t->load);
     t->count--;

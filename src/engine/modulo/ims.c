@@ -1,10 +1,8 @@
 /*
  * Iterative modulo scheduling (B. R. Rau, "Iterative modulo scheduling", MICRO 1994): ops are placed by
  * priority into the first slot of an interval that is free; an op that finds none takes one by force and
- * ejects whoever stands there, within a budget of placements.
+ * ejects the ops that stand there, within a budget of placements.
  */
-#include "base/arena.h"
-#include "base/memory.h"
 #include "engine/modulo/modulo.h"
 
 #include <assert.h>
@@ -18,7 +16,7 @@ sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_er
     if (m == NULL)
         return sked_i_no_memory(err);
     m->loop = loop;
-    SKED_TRY(sked_i_reservation_create(loop, &m->table, err));
+    SKED_TRY(sked_i_reservation_create(&m->arena, loop, &m->table, err));
     SKED_OWN(&m->arena, m->start, loop->n);
     SKED_OWN(&m->arena, m->last, loop->n);
     SKED_OWN0(&m->arena, m->device, loop->n);
@@ -39,7 +37,6 @@ void sked_i_ims_destroy(sked_i_ims *m)
 {
     if (m == NULL)
         return;
-    sked_i_reservation_destroy(m->table);
     sked_i_arena_free(&m->arena);
     free(m);
 }
@@ -97,6 +94,7 @@ static void push(sked_i_ims *m, int32_t op)
 
 static int32_t pop(sked_i_ims *m)
 {
+    assert(!sked_i_set_empty(&m->unplaced));
     const uint32_t rank = sked_i_set_first(&m->unplaced);
     sked_i_set_remove(&m->unplaced, rank);
     return m->order[rank];
@@ -149,6 +147,7 @@ static void put(sked_i_ims *m, int32_t i, int32_t device, int64_t start)
 
 static void take(sked_i_ims *m, int32_t i)
 {
+    assert(m->start[i] >= 0);
     sked_i_reservation_remove(m->table, i, m->device[i], m->start[i]);
     m->start[i] = -1;
 }
@@ -271,43 +270,26 @@ static int32_t forced_device(const sked_i_ims *m, int32_t i, int64_t *early)
     return best;
 }
 
-/* Ejects placed neighbours whose edges i now breaks. */
-static void eject_broken(sked_i_ims *m, int32_t i)
+/* Tolls of placed neighbours whose edges i at `start` on the device breaks; with `ejects` they are ejected.
+ */
+static double break_edges(sked_i_ims *m, int32_t i, int32_t device, int64_t start, bool ejects)
 {
     const sked_graph *g = m->loop->g;
-    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-        const int32_t to = g->edge_to[e];
-        if (to != i && m->start[to] >= 0 &&
-            m->start[to] < m->start[i] + m->frame->weight[e] + crossing(m, e, m->device[i], m->device[to]))
-            eject(m, to);
-    }
-    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
-        const int32_t from = g->pred_op[k];
-        const int64_t e = g->pred_edge[k];
-        if (from != i && m->start[from] >= 0 &&
-            m->start[i] <
-                m->start[from] + m->frame->weight[e] + crossing(m, e, m->device[from], m->device[i]))
-            eject(m, from);
-    }
-}
-
-/* Tolls of placed neighbours whose edges i at `start` would break. */
-static double broken_toll(const sked_i_ims *m, int32_t i, int32_t device, int64_t start)
-{
-    const sked_graph *g = m->loop->g;
+    const int64_t out = g->succ_ptr[i + 1] - g->succ_ptr[i], in = g->pred_ptr[i + 1] - g->pred_ptr[i];
     double sum = 0;
-    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-        const int32_t to = g->edge_to[e];
-        if (to != i && m->start[to] >= 0 &&
-            m->start[to] < start + m->frame->weight[e] + crossing(m, e, device, m->device[to]))
-            sum += m->toll[to];
-    }
-    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
-        const int32_t from = g->pred_op[k];
-        const int64_t e = g->pred_edge[k];
-        if (from != i && m->start[from] >= 0 &&
-            start < m->start[from] + m->frame->weight[e] + crossing(m, e, m->device[from], device))
-            sum += m->toll[from];
+    for (int64_t k = 0; k < out + in; k++) {
+        const bool after = k < out;
+        const int64_t row = after ? g->succ_ptr[i] + k : g->pred_ptr[i] + k - out;
+        const int64_t e = after ? row : g->pred_edge[row];
+        const int32_t q = after ? g->edge_to[e] : g->pred_op[row];
+        if (q == i || m->start[q] < 0)
+            continue;
+        const int64_t gap = after ? m->start[q] - start : start - m->start[q];
+        if (gap >= m->frame->weight[e] + crossing(m, e, device, m->device[q]))
+            continue;
+        sum += m->toll[q];
+        if (ejects)
+            eject(m, q);
     }
     return sum;
 }
@@ -329,7 +311,7 @@ static void cheapest_place(sked_i_ims *m, int32_t i, sked_i_rng *rng, int32_t *d
         const int64_t t = k == 0 ? from : begin + (int64_t)sked_i_rng_below(rng, (uint64_t)(to - begin + 1));
         const int32_t d = first + (int32_t)sked_i_rng_below(rng, (uint64_t)count);
         const double toll =
-            broken_toll(m, i, d, t) + sked_i_reservation_toll(m->table, i, d, t, m->start, m->toll);
+            break_edges(m, i, d, t, false) + sked_i_reservation_toll(m->table, i, d, t, m->start, m->toll);
         if (toll < best) {
             best = toll;
             *start = t;
@@ -357,7 +339,7 @@ static bool place(sked_i_ims *m, int32_t i, sked_i_rng *rng)
     }
     assert(start >= 0 && m->start[i] < 0);
     put(m, i, device, start);
-    eject_broken(m, i);
+    (void)break_edges(m, i, device, start, true);
     return !m->table->failed;
 }
 

@@ -26,6 +26,7 @@ typedef struct sked_i_reservation_pool {
 
 /* A slot is one op's hold of one pool: its uses in order, then one per op for its device. */
 typedef struct sked_i_reservation {
+    sked_i_arena *arena; /* of all of it */
     const sked_i_loop *loop;
     int64_t ii;
     int32_t pools;
@@ -34,9 +35,8 @@ typedef struct sked_i_reservation {
     int32_t *next, *previous; /* [slots] */
     int32_t *slot_op;         /* [slots] */
 } sked_i_reservation;
-SKED_MUST_CHECK sked_status sked_i_reservation_create(const sked_i_loop *loop, sked_i_reservation **out,
-                                                      sked_error *err);
-void sked_i_reservation_destroy(sked_i_reservation *t);
+SKED_MUST_CHECK sked_status sked_i_reservation_create(sked_i_arena *arena, const sked_i_loop *loop,
+                                                      sked_i_reservation **out, sked_error *err);
 void sked_i_reservation_clear(sked_i_reservation *t, int64_t ii);
 /* Least delay in [0, ii) from which op i fits at from + delay on this device, or -1. */
 int64_t sked_i_reservation_fit(const sked_i_reservation *t, int32_t i, int32_t device, int64_t from);

@@ -14,8 +14,7 @@ static bool build_solver(sked_i_modulo_exact *x, bool *empty)
     bool fine = sked_i_modulo_add_slots(x);
     for (int32_t v = 0; fine && v < x->n_vars; v++) {
         const int64_t width = v < x->n ? x->hi[v] - x->lo[v] : 1;
-        fine = sked_i_clause_root_bound(s, (sked_i_lit){2 * v, 0}) &&
-               sked_i_clause_root_bound(s, (sked_i_lit){2 * v + 1, -(int32_t)width});
+        fine = sked_i_clause_root_range(s, v, 0, (int32_t)width);
     }
     for (int64_t e = 0; fine && e < g->n_edges; e++) {
         const int32_t i = g->edge_from[e], j = g->edge_to[e];
@@ -68,10 +67,7 @@ sked_i_verdict sked_i_modulo_search(sked_i_modulo_exact *x, const sked_i_limit *
 
 void sked_i_modulo_close(sked_i_modulo_exact *x)
 {
-    void *const owned[] = {x->lo,       x->hi,         x->slot_base, x->slots,  x->var_op, x->pool_room,
-                           x->part_ptr, x->member_ptr, x->part,      x->member, x->chosen, x->load};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
+    sked_i_arena_free(&x->arena);
     sked_i_clause_destroy(x->solver);
 }
 

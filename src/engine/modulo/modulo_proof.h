@@ -18,6 +18,7 @@ typedef struct sked_i_modulo_part {
 } sked_i_modulo_part;
 
 typedef struct sked_i_modulo_exact {
+    sked_i_arena arena;
     const sked_i_loop *loop;
     const sked_i_modulo_question *q;
     int32_t n, n_vars;

@@ -1,7 +1,7 @@
 /* The exact decision's view of a loop: windows, pools, variables. */
-#include "base/memory.h"
 #include "engine/modulo/modulo_proof.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { max_vars = 400000, max_cells = 10000000 }; /* some 100 MB; larger questions go unanswered anyway */
@@ -43,6 +43,7 @@ static bool close_windows(sked_i_modulo_exact *x)
 static bool add_part(sked_i_modulo_exact *x, int32_t i, int32_t pool, int64_t amount, int64_t *parts)
 {
     const int64_t turns = x->loop->duration[i] / x->ii, rest = x->loop->duration[i] % x->ii;
+    assert(pool < x->n_pools && amount > 0);
     x->pool_room[pool] -= turns * amount;
     if (rest > 0)
         x->part[(*parts)++] = (sked_i_modulo_part){i, pool, amount, rest};
@@ -54,10 +55,10 @@ static sked_status build_pools(sked_i_modulo_exact *x, bool *empty, sked_error *
     sked_status st = SKED_OK;
     const sked_i_loop *loop = x->loop;
     int64_t parts = 0;
-    SKED_NEW(x->pool_room, (int64_t)x->n_pools + 1);
-    SKED_NEW(x->part_ptr, (int64_t)x->n + 1);
-    SKED_NEW(x->part, loop->use_ptr[x->n] + x->n);
-    SKED_NEW0(x->member_ptr, (int64_t)x->n_pools + 2);
+    SKED_OWN(&x->arena, x->pool_room, (int64_t)x->n_pools + 1);
+    SKED_OWN(&x->arena, x->part_ptr, (int64_t)x->n + 1);
+    SKED_OWN(&x->arena, x->part, loop->use_ptr[x->n] + x->n);
+    SKED_OWN0(&x->arena, x->member_ptr, (int64_t)x->n_pools + 2);
     for (int32_t k = 0; k < x->n_pools; k++)
         x->pool_room[k] = k < loop->n_resources ? loop->room[k] : loop->devices;
     for (int32_t i = 0; i < x->n; i++) {
@@ -68,7 +69,7 @@ static sked_status build_pools(sked_i_modulo_exact *x, bool *empty, sked_error *
             *empty = !add_part(x, i, loop->n_resources, 1, &parts) || *empty;
     }
     x->part_ptr[x->n] = parts;
-    SKED_NEW(x->member, parts);
+    SKED_OWN(&x->arena, x->member, parts);
     for (int64_t k = 0; k < parts; k++)
         x->member_ptr[x->part[k].pool + 2]++;
     for (int32_t k = 2; k <= x->n_pools + 1; k++)
@@ -103,11 +104,11 @@ sked_status sked_i_modulo_model(sked_i_modulo_exact *x, bool *empty, bool *too_l
 {
     sked_status st = SKED_OK;
     const int32_t n = x->n;
-    SKED_NEW(x->lo, n);
-    SKED_NEW(x->hi, n);
-    SKED_NEW(x->slot_base, n);
-    SKED_NEW(x->slots, n);
-    SKED_NEW(x->chosen, n);
+    SKED_OWN(&x->arena, x->lo, n);
+    SKED_OWN(&x->arena, x->hi, n);
+    SKED_OWN(&x->arena, x->slot_base, n);
+    SKED_OWN(&x->arena, x->slots, n);
+    SKED_OWN(&x->arena, x->chosen, n);
     memcpy(x->lo, x->q->lo, (size_t)n * sizeof *x->lo);
     memcpy(x->hi, x->q->hi, (size_t)n * sizeof *x->hi);
     for (int32_t i = 0; i < n; i++)
@@ -119,8 +120,8 @@ sked_status sked_i_modulo_model(sked_i_modulo_exact *x, bool *empty, bool *too_l
     SKED_TRY(build_pools(x, empty, err));
     if (*empty || (*too_large = !number_variables(x)))
         return SKED_OK;
-    SKED_NEW0(x->load, x->n_pools * x->ii);
-    SKED_NEW(x->var_op, x->n_vars);
+    SKED_OWN0(&x->arena, x->load, x->n_pools * x->ii);
+    SKED_OWN(&x->arena, x->var_op, x->n_vars);
     for (int32_t i = 0; i < n; i++) {
         x->chosen[i] = -1;
         x->var_op[i] = i;

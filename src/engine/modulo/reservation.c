@@ -1,25 +1,25 @@
 /* The modulo reservation table: loads folded into one initiation interval. */
-#include "base/memory.h"
 #include "engine/modulo/modulo.h"
 
 #include <assert.h>
 #include <string.h>
 
-sked_status sked_i_reservation_create(const sked_i_loop *loop, sked_i_reservation **out, sked_error *err)
+sked_status sked_i_reservation_create(sked_i_arena *arena, const sked_i_loop *loop, sked_i_reservation **out,
+                                      sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t slots = loop->use_ptr[loop->n] + loop->n;
-    sked_i_reservation *t = sked_i_alloc_zero(1, sizeof *t);
-    if (t == NULL)
-        return sked_i_no_memory(err);
+    sked_i_reservation *t;
+    SKED_OWN0(arena, t, 1);
+    t->arena = arena;
     t->loop = loop;
     t->pools = loop->n_resources + loop->devices;
-    SKED_NEW0(t->pool, t->pools);
-    SKED_NEW(t->next, slots);
-    SKED_NEW(t->previous, slots);
-    SKED_NEW(t->slot_op, slots);
+    SKED_OWN0(arena, t->pool, t->pools);
+    SKED_OWN(arena, t->next, slots);
+    SKED_OWN(arena, t->previous, slots);
+    SKED_OWN(arena, t->slot_op, slots);
     for (int32_t k = 0; k < t->pools; k++)
-        if (!SKED_GROW(t->pool[k].step, t->pool[k].cap, 8))
+        if (!SKED_OWN_GROW(arena, t->pool[k].step, t->pool[k].cap, 8))
             SKED_TRY(sked_i_no_memory(err));
     for (int32_t i = 0; i < loop->n; i++) {
         for (int64_t u = loop->use_ptr[i]; u < loop->use_ptr[i + 1]; u++)
@@ -27,27 +27,13 @@ sked_status sked_i_reservation_create(const sked_i_loop *loop, sked_i_reservatio
         t->slot_op[loop->use_ptr[loop->n] + i] = i;
     }
     *out = t;
-    return SKED_OK;
 cleanup:
-    sked_i_reservation_destroy(t);
     return st;
-}
-
-void sked_i_reservation_destroy(sked_i_reservation *t)
-{
-    if (t == NULL)
-        return;
-    for (int32_t k = 0; t->pool != NULL && k < t->pools; k++)
-        free(t->pool[k].step);
-    free(t->pool);
-    free(t->next);
-    free(t->previous);
-    free(t->slot_op);
-    free(t);
 }
 
 void sked_i_reservation_clear(sked_i_reservation *t, int64_t ii)
 {
+    assert(ii > 0);
     t->ii = ii;
     t->failed = false;
     for (int32_t k = 0; k < t->pools; k++) {
@@ -89,6 +75,7 @@ static bool hold_at(const sked_i_reservation *t, int32_t i, int32_t device, int6
 static int32_t step_of(const sked_i_reservation_pool *pool, int64_t x)
 {
     int32_t low = 0, high = pool->count;
+    assert(x >= 0 && pool->count > 0 && pool->step[0].at == 0);
     while (high - low > 1) {
         const int32_t middle = (low + high) / 2;
         if (pool->step[middle].at <= x)
@@ -107,7 +94,7 @@ static int32_t cut(sked_i_reservation *t, sked_i_reservation_pool *pool, int64_t
     const int32_t k = step_of(pool, x);
     if (pool->step[k].at == x)
         return k;
-    if (!SKED_GROW(pool->step, pool->cap, (int64_t)pool->count + 1)) {
+    if (!SKED_OWN_GROW(t->arena, pool->step, pool->cap, (int64_t)pool->count + 1)) {
         t->failed = true;
         return k;
     }
@@ -221,14 +208,17 @@ static int64_t fit_pool_before(const sked_i_reservation *t, const hold *h, int64
 
 /* ------------------------------------------------------------------ one op on all its pools */
 
-int64_t sked_i_reservation_fit(const sked_i_reservation *t, int32_t i, int32_t device, int64_t from)
+/* Least delay, to earlier times with `before`, at which all holds of op i fit. */
+static inline int64_t fit_all(const sked_i_reservation *t, int32_t i, int32_t device, int64_t from,
+                              bool before)
 {
     int64_t delay = 0;
     hold h;
     for (bool moved = true; moved;) {
         moved = false;
         for (int64_t k = 0; hold_at(t, i, device, k, &h); k++) {
-            const int64_t more = fit_pool(t, &h, from + delay);
+            const int64_t more =
+                before ? fit_pool_before(t, &h, from - delay) : fit_pool(t, &h, from + delay);
             if (more < 0 || delay + more >= t->ii)
                 return -1;
             delay += more;
@@ -238,22 +228,14 @@ int64_t sked_i_reservation_fit(const sked_i_reservation *t, int32_t i, int32_t d
     return delay;
 }
 
+int64_t sked_i_reservation_fit(const sked_i_reservation *t, int32_t i, int32_t device, int64_t from)
+{
+    return fit_all(t, i, device, from, false);
+}
+
 int64_t sked_i_reservation_fit_before(const sked_i_reservation *t, int32_t i, int32_t device, int64_t from)
 {
-    int64_t delay = 0;
-    hold h;
-    from += t->ii * 2; /* only the residue counts; keeps times above 0 */
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int64_t k = 0; hold_at(t, i, device, k, &h); k++) {
-            const int64_t more = fit_pool_before(t, &h, from - delay);
-            if (more < 0 || delay + more >= t->ii)
-                return -1;
-            delay += more;
-            moved = moved || (more > 0 && k > 0);
-        }
-    }
-    return delay;
+    return fit_all(t, i, device, from + t->ii * 2, true); /* only the residue counts; keeps times above 0 */
 }
 
 void sked_i_reservation_add(sked_i_reservation *t, int32_t i, int32_t device, int64_t start)

@@ -28,8 +28,7 @@ static bool imply(sked_i_clause_solver *s, sked_i_lit l, sked_i_lit a, sked_i_li
     const int64_t ref = s->list_count;
     sked_i_clause_explain(s, a.view, a.value);
     sked_i_clause_explain(s, b.view, b.value);
-    return sked_i_clause_raise(s, l.view, l.value,
-                               (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST, .count = 2, .ref = ref});
+    return sked_i_clause_raise_listed(s, l, ref);
 }
 
 /* Slot variable of a start; -1: the window has none. */
@@ -233,10 +232,7 @@ static bool take_last(exact *x, int32_t i, int32_t open)
         else if (var != open)
             sked_i_clause_explain(s, 2 * var + 1, 0);
     }
-    return open >= 0 && sked_i_clause_raise(s, 2 * open, 1,
-                                            (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_LIST,
-                                                                   .count = (int32_t)(s->list_count - ref),
-                                                                   .ref = ref});
+    return open >= 0 && sked_i_clause_raise_listed(s, at_least(open, 1), ref);
 }
 
 static bool follow_no_slot(exact *x, int32_t var)

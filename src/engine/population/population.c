@@ -1,7 +1,5 @@
 #include "engine/population/population.h"
 
-#include "base/arena.h"
-#include "base/memory.h"
 #include "schedule/equal.h"
 
 #include <assert.h>
@@ -18,7 +16,6 @@ typedef struct member {
 } member;
 
 struct sked_i_population {
-    sked_i_arena arena;
     sked_i_justifier *decode;
     sked_i_client *client;
     sked_i_population_see *see;
@@ -35,14 +32,6 @@ struct sked_i_population {
 };
 typedef sked_i_population population;
 
-void sked_i_population_destroy(sked_i_population *p)
-{
-    if (p == NULL)
-        return;
-    sked_i_arena_free(&p->arena);
-    free(p);
-}
-
 /* Long lists need more of them, and have fewer where evaluations are dear. All lists fit into memory. */
 static int64_t size_for(int64_t n)
 {
@@ -51,11 +40,11 @@ static int64_t size_for(int64_t n)
     return fit < 8 ? 8 : fit < usual ? fit : usual;
 }
 
-sked_i_population *sked_i_population_create(sked_i_justifier *decode, sked_i_client *client,
-                                            sked_i_population_see *see)
+sked_i_population *sked_i_population_create(sked_i_arena *arena, sked_i_justifier *decode,
+                                            sked_i_client *client, sked_i_population_see *see)
 {
     const int64_t n = decode->forward->core->n, size = size_for(n);
-    population *p = sked_i_alloc_zero(1, sizeof *p);
+    population *p = sked_i_arena_alloc_zero(arena, 1, sizeof *p);
     if (p == NULL)
         return NULL;
     p->decode = decode;
@@ -65,16 +54,14 @@ sked_i_population *sked_i_population_create(sked_i_justifier *decode, sked_i_cli
     p->capacity = (int32_t)size;
     p->patience = 10000;
     p->best = INT32_MAX;
-    p->member = sked_i_arena_alloc_zero(&p->arena, size, sizeof *p->member);
-    p->pool = sked_i_arena_alloc(&p->arena, size * n, sizeof *p->pool);
-    p->child = sked_i_arena_alloc(&p->arena, n, sizeof *p->child);
-    p->start = sked_i_arena_alloc(&p->arena, n, sizeof *p->start);
-    p->position = sked_i_arena_alloc(&p->arena, n, sizeof *p->position);
-    p->used = sked_i_arena_alloc_zero(&p->arena, n, sizeof *p->used);
-    if (!p->member || !p->pool || !p->child || !p->start || !p->position || !p->used) {
-        sked_i_population_destroy(p);
+    p->member = sked_i_arena_alloc_zero(arena, size, sizeof *p->member);
+    p->pool = sked_i_arena_alloc(arena, size * n, sizeof *p->pool);
+    p->child = sked_i_arena_alloc(arena, n, sizeof *p->child);
+    p->start = sked_i_arena_alloc(arena, n, sizeof *p->start);
+    p->position = sked_i_arena_alloc(arena, n, sizeof *p->position);
+    p->used = sked_i_arena_alloc_zero(arena, n, sizeof *p->used);
+    if (!p->member || !p->pool || !p->child || !p->start || !p->position || !p->used)
         return NULL;
-    }
     for (int32_t k = 0; k < size; k++)
         p->member[k].list = p->pool + k * n;
     return p;
@@ -215,27 +202,6 @@ static void cross(population *p, const member *a, const member *b)
     fill_from(p, a->list, y, p->n);
 }
 
-/* Moves one op to another place its predecessors and successors allow. */
-static void shift_one(population *p)
-{
-    const sked_i_core *core = p->decode->forward->core;
-    sked_i_rng *r = &p->client->rng;
-    const int32_t from = (int32_t)sked_i_rng_below(r, (uint64_t)p->n), i = p->child[from];
-    int32_t low = 0, high = p->n - 1;
-    for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++)
-        low = p->position[core->pred[k].op] + 1 > low ? p->position[core->pred[k].op] + 1 : low;
-    for (int32_t k = core->succ_ptr[i]; k < core->succ_ptr[i + 1]; k++)
-        high = p->position[core->succ[k].op] - 1 < high ? p->position[core->succ[k].op] - 1 : high;
-    const int32_t to = low + (int32_t)sked_i_rng_below(r, (uint64_t)(high - low) + 1);
-    const int32_t step = to > from ? 1 : -1;
-    for (int32_t k = from; k != to; k += step) {
-        p->child[k] = p->child[k + step];
-        p->position[p->child[k]] = k;
-    }
-    p->child[to] = i;
-    p->position[i] = to;
-}
-
 static void mutate(population *p, int32_t moves)
 {
     if (moves == 0)
@@ -243,19 +209,15 @@ static void mutate(population *p, int32_t moves)
     for (int32_t k = 0; k < p->n; k++)
         p->position[p->child[k]] = k;
     while (moves-- > 0)
-        shift_one(p);
+        sked_i_sgs_shift(p->decode->forward->core, &p->client->rng, p->child, p->position);
 }
 
 static int32_t pick(population *p)
 {
+    assert(p->size > 0 && p->size <= p->capacity);
     const int32_t a = (int32_t)sked_i_rng_below(&p->client->rng, (uint64_t)p->size);
     const int32_t b = (int32_t)sked_i_rng_below(&p->client->rng, (uint64_t)p->size);
     return is_worse(&p->member[a], &p->member[b]) ? b : a;
-}
-
-static bool flip(sked_i_rng *r, double chance)
-{
-    return sked_i_rng_uniform(r) < chance;
 }
 
 /* The next first member: the schedule given, the priority rule itself, blurred forms of it. */
@@ -281,7 +243,7 @@ static bool breed(population *p)
     const member *a = &p->member[pick(p)], *b = &p->member[pick(p)];
     bool parallel = a->parallel;
     cross(p, a, b);
-    if (flip(r, 0.05))
+    if (sked_i_rng_uniform(r) < 0.05)
         parallel = p->decode->forward->fixed == NULL && !parallel;
     mutate(p, (int32_t)sked_i_rng_below(r, 3));
     const int32_t cost = decode(p, parallel);
@@ -324,7 +286,7 @@ bool sked_i_population_run(sked_i_population *p, int64_t evaluations)
         }
     }
     const bool rich = p->poor < 20;
-    p->poor = rich ? p->poor : 0; /* who asks again, gets as many lives again */
+    p->poor = rich ? p->poor : 0; /* the next call has as many lives again */
     return rich;
 }
 

@@ -10,13 +10,13 @@
 
 typedef struct sked_i_population sked_i_population;
 
-/* Told of every schedule: cost is its makespan, or more than any makespan where fixed starts are missed. */
+/* Called for every schedule: cost is its makespan, or more than any makespan where fixed starts are missed.
+ */
 typedef void sked_i_population_see(sked_i_client *client, int32_t cost, const int32_t *start);
 
-/* decode and client must stay. NULL: no memory. Memory O(ops * members). */
-sked_i_population *sked_i_population_create(sked_i_justifier *decode, sked_i_client *client,
-                                            sked_i_population_see *see);
-void sked_i_population_destroy(sked_i_population *p);
+/* In the arena; decode and client must stay. NULL: no memory. Memory O(ops * members). */
+sked_i_population *sked_i_population_create(sked_i_arena *arena, sked_i_justifier *decode,
+                                            sked_i_client *client, sked_i_population_see *see);
 /* Goes on for about so many evaluations. False: hardly any different schedules exist, more is useless. */
 bool sked_i_population_run(sked_i_population *p, int64_t evaluations);
 /*

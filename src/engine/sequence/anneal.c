@@ -6,7 +6,6 @@
 #include "engine/sequence/moves.h"
 
 #include <assert.h>
-#include <string.h>
 
 struct sked_i_anneal {
     sked_i_sequence *seq;
@@ -27,13 +26,12 @@ void sked_i_anneal_destroy(sked_i_anneal *a)
     if (a == NULL)
         return;
     sked_i_sequence_destroy(a->seq);
-    sked_i_moves_close(&a->moves);
-    free(a->key);
     free(a);
 }
 
 sked_status sked_i_anneal_create(const sked_i_sequencing *form, sked_i_client *client, sked_i_anneal_see *see,
-                                 bool see_all, sked_i_anneal **out, sked_error *err)
+                                 bool see_all, const sked_i_limit *limit, sked_i_anneal **out,
+                                 sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_anneal *a = NULL;
@@ -42,8 +40,9 @@ sked_status sked_i_anneal_create(const sked_i_sequencing *form, sked_i_client *c
     a->see = see;
     a->see_all = see_all;
     SKED_TRY(sked_i_sequence_create(form, &a->seq, err));
+    a->seq->limit = limit;
     SKED_TRY(sked_i_moves_open(a->seq, &client->rng, &a->moves, err));
-    SKED_NEW(a->key, form->n);
+    SKED_OWN(&a->seq->arena, a->key, form->n);
     *out = a;
     return SKED_OK;
 cleanup:
@@ -85,11 +84,6 @@ sked_status sked_i_anneal_status(const sked_i_anneal *a)
     return a->seq->status;
 }
 
-void sked_i_anneal_listen(sked_i_anneal *a, const sked_i_limit *limit)
-{
-    a->seq->limit = limit;
-}
-
 /* ------------------------------------------------------------------ cooling */
 
 void sked_i_anneal_begin(sked_i_anneal *a, int64_t length, double hot, double cold)
@@ -121,6 +115,7 @@ static void step(sked_i_anneal *a)
 
 bool sked_i_anneal_run(sked_i_anneal *a)
 {
+    assert(a->length > 0 && a->done <= a->length); /* sked_i_anneal_begin came first */
     const double slope = log(a->cold / a->hot) / (double)a->length;
     for (; a->done < a->length; a->done++) {
         if (a->seq->status != SKED_OK || sked_i_client_over(a->client))

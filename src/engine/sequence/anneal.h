@@ -10,15 +10,16 @@
 
 typedef struct sked_i_anneal sked_i_anneal;
 
-/* Told of solutions that were taken on. */
+/* Called for solutions that were accepted. */
 typedef void sked_i_anneal_see(sked_i_client *client, const sked_i_sequence *s);
 
 /*
- * One annealing, for one thread; form and client must stay. see_all: it sees every solution, not only those
- * that are better than the one before.
+ * One annealing, for one thread; form, client and limit must stay. see_all: it sees every solution, not only
+ * those that are better than the one before. Schedules that take long to build obey the limit.
  */
 SKED_MUST_CHECK sked_status sked_i_anneal_create(const sked_i_sequencing *form, sked_i_client *client,
-                                                 sked_i_anneal_see *see, bool see_all, sked_i_anneal **out,
+                                                 sked_i_anneal_see *see, bool see_all,
+                                                 const sked_i_limit *limit, sked_i_anneal **out,
                                                  sked_error *err);
 void sked_i_anneal_destroy(sked_i_anneal *a);
 /* Takes on a schedule (start and device: [n]). Not an evaluation, not seen. */
@@ -33,6 +34,4 @@ void sked_i_anneal_begin(sked_i_anneal *a, int64_t length, double hot, double co
 bool sked_i_anneal_run(sked_i_anneal *a);
 /* MEMORY: it ran out on the way. */
 sked_status sked_i_anneal_status(const sked_i_anneal *a);
-/* Schedules that take long to build hear this limit, which must stay. */
-void sked_i_anneal_listen(sked_i_anneal *a, const sked_i_limit *limit);
 #endif

@@ -1,20 +1,15 @@
 /* Moves on identical devices, and what moves on all devices share. */
 #include "engine/sequence/moves.h"
 
-#include "base/memory.h"
+#include <assert.h>
 
 sked_status sked_i_moves_open(sked_i_sequence *s, sked_i_rng *rng, sked_i_moves *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     *out = (sked_i_moves){.seq = s, .rng = rng};
-    SKED_NEW(out->chain, s->form->n);
+    SKED_OWN(&s->arena, out->chain, s->form->n);
 cleanup:
     return st;
-}
-
-void sked_i_moves_close(sked_i_moves *a)
-{
-    free(a->chain);
 }
 
 static int32_t below(sked_i_moves *a, int32_t n)
@@ -34,6 +29,7 @@ int32_t sked_i_moves_op(sked_i_moves *a)
         a->chain_count = sked_i_sequence_critical(a->seq, a->rng, a->chain);
         a->chain_age = a->moved = 0;
     }
+    assert(a->chain_count > 0);
     a->chain_age++;
     return below(a, 10) < 6 ? a->chain[below(a, a->chain_count)] : below(a, a->seq->form->n);
 }
@@ -79,41 +75,48 @@ void sked_i_moves_place(sked_i_moves *a, sked_i_sequence_move *move, int32_t d, 
     move->to = at;
 }
 
-/* Brings op i and some of its neighbours in the graph onto device d. */
-static void gather_neighbours(sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d)
+bool sked_i_moves_can_run(const sked_i_moves *a, int32_t i, int32_t d)
 {
-    enum { gathered = 6 }; /* ops at most, the first included */
-    for (int32_t tries = 1 + below(a, gathered - 1); tries > 0; tries--) {
+    const sked_i_hetero *u = a->seq->form->hetero;
+    const int32_t *fix = a->seq->form->problem->fix_device;
+    return (fix == NULL || fix[i] < 0 || fix[i] == d) &&
+           (u == NULL || sked_i_hetero_time(u, i, d) < INFINITY);
+}
+
+void sked_i_moves_add(const sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d)
+{
+    if (move->count == SKED_I_SEQUENCE_MOVE_OPS || a->seq->device[i] == d || !sked_i_moves_can_run(a, i, d))
+        return;
+    for (int32_t q = 0; q < move->count; q++)
+        if (move->op[q] == i)
+            return;
+    move->op[move->count] = i;
+    move->device[move->count++] = d;
+}
+
+void sked_i_moves_gather(sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d, int32_t most)
+{
+    for (int32_t tries = 1 + below(a, most); tries > 0; tries--) {
         const int32_t j = sked_i_moves_neighbour(a, i);
         if (j < 0)
             return;
-        bool taken = pinned(a, j) || a->seq->device[j] == d;
-        for (int32_t q = 0; q < move->count; q++)
-            taken = taken || move->op[q] == j;
-        if (!taken) {
-            move->op[move->count] = j;
-            move->device[move->count++] = d;
-        }
+        sked_i_moves_add(a, move, j, d);
         if (below(a, 2))
             i = j;
     }
 }
 
-/* Exchanges the devices of the op and another that stands near it in the list. */
-static void swap_devices(sked_i_moves *a, sked_i_sequence_move *move, int32_t i)
+void sked_i_moves_swap(sked_i_moves *a, sked_i_sequence_move *move, int32_t i)
 {
     const sked_i_sequence *s = a->seq;
-    const int32_t reach = 2 * a->seq->form->m, at = s->place[i] - reach + below(a, 2 * reach + 1);
-    if (at < 0 || at >= a->seq->form->n)
+    const int32_t reach = 2 * s->form->m, at = s->place[i] - reach + below(a, 2 * reach + 1);
+    if (at < 0 || at >= s->form->n)
         return;
-    const int32_t j = s->list[at];
-    if (s->device[i] == s->device[j] || pinned(a, i) || pinned(a, j))
+    const int32_t j = s->list[at], d = s->device[i], e = s->device[j];
+    if (d == e || !sked_i_moves_can_run(a, i, e) || !sked_i_moves_can_run(a, j, d))
         return;
-    move->count = 2;
-    move->op[0] = i;
-    move->op[1] = j;
-    move->device[0] = s->device[j];
-    move->device[1] = s->device[i];
+    sked_i_moves_add(a, move, i, e);
+    sked_i_moves_add(a, move, j, d);
 }
 
 bool sked_i_moves_pick(sked_i_moves *a, sked_i_sequence_move *move)
@@ -127,15 +130,11 @@ bool sked_i_moves_pick(sked_i_moves *a, sked_i_sequence_move *move)
     } else if (kind < 85) {
         const int32_t d = pick_device(a, i);
         sked_i_moves_place(a, move, d, 0);
-        if (d != own) {
-            move->count = 1;
-            move->op[0] = i;
-            move->device[0] = d;
-            if (kind >= 75)
-                gather_neighbours(a, move, i, d);
-        }
+        sked_i_moves_add(a, move, i, d);
+        if (move->count > 0 && kind >= 75)
+            sked_i_moves_gather(a, move, i, d, 5);
     } else {
-        swap_devices(a, move, i);
+        sked_i_moves_swap(a, move, i);
     }
     return move->from != move->to || move->count > 0;
 }

@@ -2,7 +2,7 @@
  * Random moves on device sequences, most of them around the critical path.
  *
  *   moves.c    identical devices
- *   list_heterogeneous.c  heterogeneous devices and links
+ *   sequence_heterogeneous.c  heterogeneous devices and links
  */
 #ifndef SKED_ENGINE_SEQUENCE_MOVES_H
 #define SKED_ENGINE_SEQUENCE_MOVES_H
@@ -15,10 +15,9 @@ typedef struct sked_i_moves {
     int64_t chain_age, moved;    /* moves picked and made since */
 } sked_i_moves;
 
-/* s and rng must stay. Free in any case. */
+/* s and rng must stay; s holds the memory. */
 SKED_MUST_CHECK sked_status sked_i_moves_open(sked_i_sequence *s, sked_i_rng *rng, sked_i_moves *out,
                                               sked_error *err);
-void sked_i_moves_close(sked_i_moves *a);
 /* Puts a move together; false where it would change nothing. */
 bool sked_i_moves_pick(sked_i_moves *a, sked_i_sequence_move *move);
 /* The sequence is another one. */
@@ -44,6 +43,14 @@ int32_t sked_i_moves_op(sked_i_moves *a);
 void sked_i_moves_place(sked_i_moves *a, sked_i_sequence_move *move, int32_t d, int32_t least);
 /* A neighbour of op i in the graph, -1: none. */
 int32_t sked_i_moves_neighbour(sked_i_moves *a, int32_t i);
+/* May op i run on device d? */
+bool sked_i_moves_can_run(const sked_i_moves *a, int32_t i, int32_t d);
+/* Brings op i onto device d, unless it is there, cannot run there, or the move is full or has it already. */
+void sked_i_moves_add(const sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d);
+/* Brings neighbours of op i in the graph onto device d, in 1 to `most` tries. */
+void sked_i_moves_gather(sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d, int32_t most);
+/* Exchanges the devices of the op and another that stands near it in the list. */
+void sked_i_moves_swap(sked_i_moves *a, sked_i_sequence_move *move, int32_t i);
 /* As sked_i_moves_pick, on heterogeneous devices. */
 bool sked_i_moves_pick_hetero(sked_i_moves *a, sked_i_sequence_move *move);
 #endif

@@ -348,6 +348,7 @@ static void exchange_devices(sked_i_sequence *s, sked_i_sequence_move *move)
 {
     for (int32_t q = 0; q < move->count; q++) {
         const int32_t i = move->op[q], d = s->device[i];
+        assert(move->device[q] >= 0 && move->device[q] < s->form->m);
         s->ops_on[d] -= s->time[i] > 0;
         s->device[i] = move->device[q];
         if (s->form->hetero != NULL)

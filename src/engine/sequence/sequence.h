@@ -40,7 +40,7 @@ typedef struct sked_i_sequence {
     double *trial;                   /* [n] starts of a try; not plain */
     int32_t *trial_device;           /* [n] */
     sked_i_placer *placer;
-    const sked_i_limit *limit; /* that building hears; NULL: none */
+    const sked_i_limit *limit; /* that building obeys; NULL: none */
     sked_status status;        /* first failure */
     sked_i_keyed *sorter;      /* [2 n] */
 } sked_i_sequence;

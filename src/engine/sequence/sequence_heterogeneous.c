@@ -8,13 +8,6 @@ static int32_t below(sked_i_moves *a, int32_t n)
     return sked_i_moves_below(a, n);
 }
 
-static bool can_run(const sked_i_moves *a, int32_t i, int32_t d)
-{
-    const sked_i_hetero *u = a->seq->form->hetero;
-    const int32_t *fix = a->seq->form->problem->fix_device;
-    return sked_i_hetero_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
-}
-
 /* A device for op i: that of a neighbour in the graph, one of the faster ones, or any that can run it. */
 static int32_t pick_device(sked_i_moves *a, int32_t i)
 {
@@ -23,7 +16,7 @@ static int32_t pick_device(sked_i_moves *a, int32_t i)
     const int32_t how = below(a, 4);
     if (how < 2) {
         const int32_t j = sked_i_moves_neighbour(a, i);
-        if (j >= 0 && can_run(a, i, a->seq->device[j]))
+        if (j >= 0 && sked_i_moves_can_run(a, i, a->seq->device[j]))
             return a->seq->device[j];
     }
     int32_t k = below(a, count);
@@ -32,30 +25,6 @@ static int32_t pick_device(sked_i_moves *a, int32_t i)
         k = other < k ? other : k;
     }
     return able[k];
-}
-
-static void add_op(const sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d)
-{
-    if (move->count == SKED_I_SEQUENCE_MOVE_OPS || a->seq->device[i] == d || !can_run(a, i, d))
-        return;
-    for (int32_t q = 0; q < move->count; q++)
-        if (move->op[q] == i)
-            return;
-    move->op[move->count] = i;
-    move->device[move->count++] = d;
-}
-
-/* Brings some neighbours of op i in the graph onto device d. */
-static void gather_neighbours(sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d)
-{
-    for (int32_t tries = 1 + below(a, 8); tries > 0; tries--) {
-        const int32_t j = sked_i_moves_neighbour(a, i);
-        if (j < 0)
-            return;
-        add_op(a, move, j, d);
-        if (below(a, 2))
-            i = j;
-    }
 }
 
 /* Takes all that hangs together with op i on its device, in one direction or both, along to device d. */
@@ -68,10 +37,10 @@ static void take_cluster(sked_i_moves *a, sked_i_sequence_move *move, int32_t d)
         const int32_t i = move->op[q];
         for (int64_t k = v->in.ptr[i]; way != 0 && k < v->in.ptr[i + 1] && move->count < limit; k++)
             if (a->seq->device[v->in.op[k]] == own)
-                add_op(a, move, v->in.op[k], d);
+                sked_i_moves_add(a, move, v->in.op[k], d);
         for (int64_t k = v->out.ptr[i]; way != 1 && k < v->out.ptr[i + 1] && move->count < limit; k++)
             if (a->seq->device[v->out.op[k]] == own)
-                add_op(a, move, v->out.op[k], d);
+                sked_i_moves_add(a, move, v->out.op[k], d);
     }
 }
 
@@ -83,21 +52,7 @@ static void take_stretch(sked_i_moves *a, sked_i_sequence_move *move)
     const int32_t i = a->chain[first + below(a, length)];
     const int32_t d = below(a, 4) == 0 ? pick_device(a, i) : a->seq->device[i];
     for (int32_t k = 0; k < length; k++)
-        add_op(a, move, a->chain[first + k], d);
-}
-
-/* Exchanges the devices of the op and another that stands near it in the list. */
-static void swap_devices(sked_i_moves *a, sked_i_sequence_move *move, int32_t i)
-{
-    const sked_i_sequence *s = a->seq;
-    const int32_t reach = 2 * s->form->m, at = s->place[i] - reach + below(a, 2 * reach + 1);
-    if (at < 0 || at >= s->form->n)
-        return;
-    const int32_t j = s->list[at], d = s->device[i], e = s->device[j];
-    if (d == e || !can_run(a, i, e) || !can_run(a, j, d))
-        return;
-    add_op(a, move, i, e);
-    add_op(a, move, j, d);
+        sked_i_moves_add(a, move, a->chain[first + k], d);
 }
 
 /*
@@ -116,15 +71,15 @@ bool sked_i_moves_pick_hetero(sked_i_moves *a, sked_i_sequence_move *move)
     } else if (kind < cluster_share) {
         const int32_t d = pick_device(a, i);
         sked_i_moves_place(a, move, d, 0);
-        add_op(a, move, i, d);
+        sked_i_moves_add(a, move, i, d);
         if (move->count > 0 && kind >= gather_share)
             take_cluster(a, move, d);
         else if (move->count > 0 && kind >= single_share)
-            gather_neighbours(a, move, i, d);
+            sked_i_moves_gather(a, move, i, d, 8);
     } else if (kind < stretch_share) {
         take_stretch(a, move);
     } else {
-        swap_devices(a, move, i);
+        sked_i_moves_swap(a, move, i);
     }
     return move->from != move->to || move->count > 0;
 }

@@ -1,5 +1,4 @@
 /* Elite solutions of one stream: random starts, then walks from points between two of them. */
-#include "base/memory.h"
 #include "engine/shop/tabu.h"
 
 #include <assert.h>
@@ -12,10 +11,10 @@ sked_status sked_i_shop_stream_init(sked_i_shop_stream *s, const sked_i_shop_mod
     *s = (sked_i_shop_stream){.best_value = INFINITY, .size = 10, .patience = 2000};
     SKED_TRY(sked_i_shop_tabu_init(&s->tabu, m, seed, stream, err));
     for (int k = 0; k < s->size; k++)
-        SKED_NEW(s->elite[k], m->n_members);
-    SKED_NEW(s->scratch, 3 * (int64_t)m->n + m->n_machines);
-    SKED_NEW(s->ready, (int64_t)m->n + m->n_machines);
-    SKED_NEW(s->best, m->n_members);
+        SKED_OWN(&s->tabu.arena, s->elite[k], m->n_members);
+    SKED_OWN(&s->tabu.arena, s->scratch, 3 * (int64_t)m->n + m->n_machines);
+    SKED_OWN(&s->tabu.arena, s->ready, (int64_t)m->n + m->n_machines);
+    SKED_OWN(&s->tabu.arena, s->best, m->n_members);
 cleanup:
     return st;
 }
@@ -23,11 +22,6 @@ cleanup:
 void sked_i_shop_stream_free(sked_i_shop_stream *s)
 {
     sked_i_shop_tabu_free(&s->tabu);
-    for (int k = 0; k < s->size; k++)
-        free(s->elite[k]);
-    free(s->scratch);
-    free(s->ready);
-    free(s->best);
 }
 
 /* place[op]: position of op on its machine in a sequence. */
@@ -71,7 +65,7 @@ static int64_t distance(const sked_i_shop_model *m, const int32_t *sequence, con
 }
 
 /*
- * Walks from the shop's present solution towards `goal` by turning round neighbours on a machine, random
+ * Walks from the shop's present solution towards `goal` by swapping neighbours on a machine, random
  * ones that stand the other way there, `turns` times. A turn that would close a cycle is left for later.
  */
 static void relink(sked_i_shop_stream *s, const int32_t *goal, int64_t turns, const sked_i_limit *limit)

@@ -159,6 +159,7 @@ void sked_i_shop_random(const sked_i_shop_model *m, sked_i_rng *rng, int32_t *sc
             if (at < first)
                 first = at, pick = j;
         }
+        assert(pick >= 0);
         const int32_t i = list[pick];
         list[pick] = list[--count];
         if (m->machine[i] >= 0) {
@@ -223,77 +224,48 @@ static void relink(sked_i_shop *s, int32_t op, int32_t left, int32_t right)
     s->before[none] = s->after[none] = none;
 }
 
-static bool follows_marked(const sked_i_shop *s, int32_t i)
+/* Does op i come right after a marked one, or (backward) right before? */
+static inline bool meets_marked(const sked_i_shop *s, int32_t i, bool forward)
 {
     const sked_i_shop_model *m = s->model;
-    bool found = s->mark[s->before[i]];
-    for (int64_t e = m->pred_ptr[i]; e < m->pred_ptr[i + 1]; e++)
-        found = found || s->mark[m->pred_op[e]];
-    return found;
-}
-
-static bool leads_to_marked(const sked_i_shop *s, int32_t i)
-{
-    const sked_i_shop_model *m = s->model;
-    bool found = s->mark[s->after[i]];
-    for (int64_t e = m->succ_ptr[i]; e < m->succ_ptr[i + 1]; e++)
-        found = found || s->mark[m->succ_op[e]];
+    const int64_t *ptr = forward ? m->pred_ptr : m->succ_ptr;
+    const int32_t *op = forward ? m->pred_op : m->succ_op;
+    bool found = s->mark[forward ? s->before[i] : s->after[i]];
+    for (int64_t e = ptr[i]; e < ptr[i + 1]; e++)
+        found = found || s->mark[op[e]];
     return found;
 }
 
 /*
- * u now runs right after v. In the window of the topological order between them, u and what depends on it
- * move behind v; if v itself depends on u there is a cycle.
+ * u now runs right after v, or (backward) v right before u. In the window of the topological order between
+ * them, the op that moves and what depends on it (what it depends on) move behind (before) the other; if that
+ * one depends on it, too, there is a cycle.
  */
-static bool shift_forward(sked_i_shop *s, int32_t u, int32_t v)
+static inline bool shift(sked_i_shop *s, int32_t u, int32_t v, bool forward)
 {
-    const int32_t first = s->at[u], last = s->at[v];
+    const int32_t op = forward ? u : v, other = forward ? v : u, step = forward ? 1 : -1;
+    const int32_t first = s->at[op], last = s->at[other];
     int32_t count = 0, write = first;
-    s->mark[u] = 1;
-    s->moved[count++] = u;
-    for (int32_t k = first + 1; k < last; k++)
-        if (follows_marked(s, s->order[k])) {
+    s->mark[op] = 1;
+    s->moved[count++] = op;
+    for (int32_t k = first + step; k != last; k += step)
+        if (meets_marked(s, s->order[k], forward)) {
             s->mark[s->order[k]] = 1;
             s->moved[count++] = s->order[k];
         }
-    const bool cycle = follows_marked(s, v);
-    for (int32_t k = first + 1; !cycle && k <= last; k++)
+    const bool cycle = meets_marked(s, other, forward);
+    for (int32_t k = first + step; !cycle && k != last + step; k += step)
         if (!s->mark[s->order[k]]) {
             s->at[s->order[k]] = write;
-            s->order[write++] = s->order[k];
+            s->order[write] = s->order[k];
+            write += step;
         }
     for (int32_t k = 0; k < count; k++) {
         s->mark[s->moved[k]] = 0;
         if (!cycle) {
             s->at[s->moved[k]] = write;
-            s->order[write++] = s->moved[k];
-        }
-    }
-    return !cycle;
-}
-
-static bool shift_backward(sked_i_shop *s, int32_t u, int32_t v)
-{
-    const int32_t first = s->at[u], last = s->at[v];
-    int32_t count = 0, write = last;
-    s->mark[v] = 1;
-    s->moved[count++] = v;
-    for (int32_t k = last - 1; k > first; k--)
-        if (leads_to_marked(s, s->order[k])) {
-            s->mark[s->order[k]] = 1;
-            s->moved[count++] = s->order[k];
-        }
-    const bool cycle = leads_to_marked(s, u);
-    for (int32_t k = last - 1; !cycle && k >= first; k--)
-        if (!s->mark[s->order[k]]) {
-            s->at[s->order[k]] = write;
-            s->order[write--] = s->order[k];
-        }
-    for (int32_t k = 0; k < count; k++) {
-        s->mark[s->moved[k]] = 0;
-        if (!cycle) {
-            s->at[s->moved[k]] = write;
-            s->order[write--] = s->moved[k];
+            s->order[write] = s->moved[k];
+            write += step;
         }
     }
     return !cycle;
@@ -307,7 +279,7 @@ bool sked_i_shop_relocate(sked_i_shop *s, sked_i_shop_move move)
         relink(s, op, move.v, s->after[move.v]);
     else
         relink(s, op, s->before[move.u], move.u);
-    if (move.forward ? shift_forward(s, move.u, move.v) : shift_backward(s, move.u, move.v))
+    if (move.forward ? shift(s, move.u, move.v, true) : shift(s, move.u, move.v, false))
         return true;
     relink(s, op, left, right);
     return false;

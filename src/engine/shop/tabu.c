@@ -1,6 +1,5 @@
 /* Tabu search over N7 moves on one critical path per step. */
 #include "engine/shop/tabu.h"
-#include "base/memory.h"
 
 #include <assert.h>
 
@@ -17,9 +16,9 @@ sked_status sked_i_shop_tabu_init(sked_i_shop_tabu *t, const sked_i_shop_model *
     *t = (sked_i_shop_tabu){.best = INFINITY, .target = -INFINITY};
     sked_i_rng_seed(&t->rng, seed, stream);
     SKED_TRY(sked_i_shop_create(m, &t->shop, err));
-    SKED_NEW0(t->until, m->pair_mask + 1);
-    SKED_NEW(t->path, m->n);
-    SKED_NEW(t->best_sequence, m->n_members);
+    SKED_OWN0(&t->arena, t->until, m->pair_mask + 1);
+    SKED_OWN(&t->arena, t->path, m->n);
+    SKED_OWN(&t->arena, t->best_sequence, m->n_members);
     const int32_t machines = m->n_machines > 0 ? m->n_machines : 1, users = m->n_members / machines;
     t->tenure_low = 10 + users / machines;
     t->tenure_span = (users <= 2 * machines ? 4 : 5) * t->tenure_low / 10 + 1;
@@ -30,9 +29,7 @@ cleanup:
 void sked_i_shop_tabu_free(sked_i_shop_tabu *t)
 {
     sked_i_shop_destroy(t->shop);
-    free(t->until);
-    free(t->path);
-    free(t->best_sequence);
+    sked_i_arena_free(&t->arena);
 }
 
 static void note_best(sked_i_shop_tabu *t)
@@ -57,19 +54,12 @@ static inline int64_t *mark_of(const sked_i_shop_tabu *t, int32_t first, int32_t
 /* Would the move bring back an order that was given up a short while ago? */
 static bool is_tabu(const sked_i_shop_tabu *t, sked_i_shop_move move)
 {
-    const sked_i_shop *s = t->shop;
-    if (move.forward) {
-        for (int32_t x = s->after[move.u];; x = s->after[x]) {
-            if (*mark_of(t, x, move.u) > t->step)
-                return true;
-            if (x == move.v)
-                return false;
-        }
-    }
-    for (int32_t x = s->before[move.v];; x = s->before[x]) {
-        if (*mark_of(t, move.v, x) > t->step)
+    const int32_t op = move.forward ? move.u : move.v, end = move.forward ? move.v : move.u;
+    const int32_t *next = move.forward ? t->shop->after : t->shop->before;
+    for (int32_t x = next[op];; x = next[x]) {
+        if (*(move.forward ? mark_of(t, x, op) : mark_of(t, op, x)) > t->step)
             return true;
-        if (x == move.u)
+        if (x == end)
             return false;
     }
 }
@@ -129,18 +119,13 @@ static void forbid_return(sked_i_shop_tabu *t, sked_i_shop_move move)
     const sked_i_shop *s = t->shop;
     const int64_t until =
         t->step + t->tenure_low + (int64_t)sked_i_rng_below(&t->rng, (uint64_t)t->tenure_span);
-    if (move.forward)
-        for (int32_t x = s->after[move.u];; x = s->after[x]) {
-            *mark_of(t, move.u, x) = until;
-            if (x == move.v)
-                break;
-        }
-    else
-        for (int32_t x = s->before[move.v];; x = s->before[x]) {
-            *mark_of(t, x, move.v) = until;
-            if (x == move.u)
-                break;
-        }
+    const int32_t op = move.forward ? move.u : move.v, end = move.forward ? move.v : move.u;
+    const int32_t *next = move.forward ? s->after : s->before;
+    for (int32_t x = next[op];; x = next[x]) {
+        *(move.forward ? mark_of(t, op, x) : mark_of(t, x, op)) = until;
+        if (x == end)
+            return;
+    }
 }
 
 static bool take_step(sked_i_shop_tabu *t)

@@ -8,6 +8,7 @@ enum { sked_i_shop_elites = 30 };
 
 /* Tabu search on the blocks of critical paths; can be continued. */
 typedef struct sked_i_shop_tabu {
+    sked_i_arena arena;
     sked_i_shop *shop;
     sked_i_rng rng;
     int64_t *until; /* [pair_mask + 1]: up to this step the order (row before column) may not return */

@@ -57,28 +57,6 @@ static int32_t decode(improver *x, int32_t *start)
     return makespan == SKED_I_ABORTED ? makespan : sked_i_justify(&x->justifier, makespan, start);
 }
 
-/* Moves one op of x->list to another place that its predecessors and successors allow. */
-static void move_one(improver *x, sked_i_rng *r)
-{
-    const sked_i_core *core = x->justifier.forward->core;
-    const int32_t from = (int32_t)sked_i_rng_below(r, (uint64_t)core->n), i = x->list[from];
-    int32_t low = 0, high = core->n - 1;
-    for (int32_t k = 0; k < core->n; k++)
-        x->position[x->list[k]] = k;
-    for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++) {
-        const int32_t at = x->position[core->pred[k].op] + 1;
-        low = at > low ? at : low;
-    }
-    for (int32_t k = core->succ_ptr[i]; k < core->succ_ptr[i + 1]; k++) {
-        const int32_t at = x->position[core->succ[k].op] - 1;
-        high = at < high ? at : high;
-    }
-    const int32_t to = low + (int32_t)sked_i_rng_below(r, (uint64_t)(high - low) + 1);
-    for (int32_t k = from; k != to; k += to > from ? 1 : -1)
-        x->list[k] = x->list[to > from ? k + 1 : k - 1];
-    x->list[to] = i;
-}
-
 /* The best starts found from the schedule's own order, in x->start. */
 static int32_t climb(improver *x, const sked_schedule *s, sked_i_rng *r)
 {
@@ -91,7 +69,9 @@ static int32_t climb(improver *x, const sked_schedule *s, sked_i_rng *r)
         if (sked_i_limit_reached(j->how->limit))
             break;
         sked_i_sgs_sort(x->justifier.forward, x->start, c->forward.orderly, x->list);
-        move_one(x, r);
+        for (int32_t q = 0; q < c->n; q++)
+            x->position[x->list[q]] = q;
+        sked_i_sgs_shift(x->justifier.forward->core, r, x->list, x->position);
         const int32_t cost = decode(x, x->trial);
         if (cost < best) {
             best = cost;

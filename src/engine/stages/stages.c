@@ -1,7 +1,7 @@
 /* Candidates without repeats, ranked. */
 #include "engine/stages/stages.h"
 
-#include "base/memory.h"
+#include "base/arena.h"
 #include "base/sort.h"
 #include "schedule/equal.h"
 
@@ -14,33 +14,25 @@ typedef struct ranking {
     int32_t count;
 } ranking;
 
-static double makespan_of(const sked_i_stages_candidate *c)
+/* Stable, from place `first` on: by `delayed`, or by makespan. */
+static void sort_by(ranking *r, bool delayed, int32_t first)
 {
-    return c->makespan;
-}
-
-static double delayed_of(const sked_i_stages_candidate *c)
-{
-    return c->delayed;
-}
-
-/* Stable, from place `first` on. */
-static void sort_by(ranking *r, double (*key)(const sked_i_stages_candidate *c), int32_t first)
-{
-    for (int32_t k = first; k < r->count; k++)
-        r->order[k].key = sked_i_sort_key(key(&r->list[r->order[k].value]));
+    for (int32_t k = first; k < r->count; k++) {
+        const sked_i_stages_candidate *c = &r->list[r->order[k].value];
+        r->order[k].key = sked_i_sort_key(delayed ? c->delayed : c->makespan);
+    }
     sked_i_sort_keyed(r->order + first, r->spare, r->count - first);
 }
 
 /* Where all are as delayed, this is the order of the makespans. */
 static void sort_by_steps(ranking *r)
 {
-    sort_by(r, delayed_of, 0);
-    sort_by(r, makespan_of, 0);
+    sort_by(r, true, 0);
+    sort_by(r, false, 0);
     const double best = r->count > 0 ? r->list[r->order[0].value].makespan : 0;
     if (r->count < 2 || !(best > 0))
         return;
-    sort_by(r, delayed_of, 1);
+    sort_by(r, true, 1);
     for (int32_t k = 1; k < r->count; k++)
         r->order[k].key = sked_i_sort_key(floor(100 * (r->list[r->order[k].value].makespan / best - 1)));
     sked_i_sort_keyed(r->order + 1, r->spare, r->count - 1);
@@ -87,20 +79,18 @@ static sked_status rank(const sked_problem *p, sked_i_stages_candidate *list, in
 {
     sked_status st = SKED_OK;
     ranking r = {.list = list, .count = *count};
-    sked_i_stages_candidate *next = NULL;
-    int32_t *label = NULL;
-    SKED_NEW(r.order, *count);
-    SKED_NEW(r.spare, *count);
-    SKED_NEW(next, *count);
-    SKED_NEW(label, p->devices);
+    sked_i_arena arena = {0};
+    sked_i_stages_candidate *next;
+    int32_t *label;
+    SKED_OWN(&arena, r.order, *count);
+    SKED_OWN(&arena, r.spare, *count);
+    SKED_OWN(&arena, next, *count);
+    SKED_OWN(&arena, label, p->devices);
     drop_repeats(&r, p->machine == NULL, label);
     sort_by_steps(&r);
     apply(&r, next, count);
 cleanup:
-    free(r.order);
-    free(r.spare);
-    free(next);
-    free(label);
+    sked_i_arena_free(&arena);
     return st;
 }
 

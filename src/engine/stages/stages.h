@@ -29,8 +29,8 @@ typedef struct sked_i_stages {
  * list is whole as well, in any order.
  *
  * Order: by makespan, of equals the one that came first. With local the best stays first; the others are
- * ranked by steps of a hundredth of its makespan and within a step by `delayed`: what the proxy cannot tell
- * apart, transfers can.
+ * ranked by steps of a hundredth of its makespan and within a step by `delayed`: what the proxy cannot
+ * distinguish, transfers can.
  *
  * A schedule never gets longer. What becomes of it depends on its place by makespan and the seed, not on the
  * threads. O(count * (rounds * decode + ops + edges)).

@@ -8,40 +8,30 @@
 
 #include "method/crew.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define BRKGA_OPTIONS(X)                                                                                     \
-    X(DECODER, "decoder", SKED_OPTION_ENUM, "mixed", 0, 0, "mixed|serial|parallel|insertion",                \
+    X(DECODER, "decoder", ENUM, "mixed", 0, 0, "mixed|serial|parallel|insertion",                            \
       "serial: op by op, each where it fits first, on the device its key names; parallel: through time; "    \
       "insertion: op by op, on the device where it finishes first; mixed: a key of its own chooses")         \
-    X(PRIORITY, "priority", SKED_OPTION_ENUM, "mixed", 0, 0, "mixed|path|key",                               \
+    X(PRIORITY, "priority", ENUM, "mixed", 0, 0, "mixed|path|key",                                           \
       "what the key of an op scales: its bottom level, nothing (the key itself is the priority), or what a " \
       "key of "                                                                                              \
       "its own chooses")                                                                                     \
-    X(POPULATION, "population", SKED_OPTION_INT, "100", 4, 100000, NULL,                                     \
+    X(POPULATION, "population", INT, "100", 4, 100000, NULL,                                                 \
       "members per thread; at least twice the candidates asked for, fewer on graphs of over 100,000 ops")    \
-    X(ELITE, "elite", SKED_OPTION_REAL, "0.2", 0.01, 0.5, NULL, "share of the best members that stay")       \
-    X(MUTANTS, "mutants", SKED_OPTION_REAL, "0.15", 0, 0.45, NULL,                                           \
+    X(ELITE, "elite", REAL, "0.2", 0.01, 0.5, NULL, "share of the best members that stay")                   \
+    X(MUTANTS, "mutants", REAL, "0.15", 0, 0.45, NULL,                                                       \
       "share of members drawn at random in each generation")                                                 \
-    X(BIAS, "bias", SKED_OPTION_REAL, "0.7", 0.5, 1, NULL,                                                   \
-      "probability that a key comes from the better parent")                                                 \
-    X(PATIENCE, "patience", SKED_OPTION_INT, "100", 1, 1e9, NULL,                                            \
+    X(BIAS, "bias", REAL, "0.7", 0.5, 1, NULL, "probability that a key comes from the better parent")        \
+    X(PATIENCE, "patience", INT, "100", 1, 1e9, NULL,                                                        \
       "generations without a better schedule after which a population starts again; not with candidates")    \
-    X(EXCHANGE, "exchange", SKED_OPTION_INT, "20", 1, 1e9, NULL,                                             \
-      "generations between exchanges of the best by threads")                                                \
-    X(JUSTIFY, "justify", SKED_OPTION_BOOL, "true", 0, 0, NULL,                                              \
+    X(EXCHANGE, "exchange", INT, "20", 1, 1e9, NULL, "generations between exchanges of the best by threads") \
+    X(JUSTIFY, "justify", BOOL, "true", 0, 0, NULL,                                                          \
       "push every schedule right, then left, before it counts; where all devices are alike")
 
-enum {
-#define SKED_X(id, ...) OPTION_##id,
-    BRKGA_OPTIONS(SKED_X)
-#undef SKED_X
-};
-static const sked_option options[] = {
-#define SKED_X(id, name, kind, preset, min, max, choices, help) {name, kind, preset, min, max, choices, help},
-    BRKGA_OPTIONS(SKED_X)
-#undef SKED_X
-};
+SKED_I_OPTIONS(BRKGA_OPTIONS);
 
 typedef struct member {
     double cost;
@@ -80,6 +70,7 @@ enum { technique_founding, technique_evolution };
 
 static float *row(const island *x, int32_t r)
 {
+    assert(r >= 0 && r < 2 * x->shared->size);
     return x->key + (int64_t)r * x->shared->space->keys;
 }
 
@@ -248,10 +239,7 @@ static void live(sked_i_crew_worker *base)
 
 static void close_island(sked_i_crew_worker *base)
 {
-    island *x = (island *)base;
-    sked_i_brkga_decoder_close(&x->decoder);
-    free(x->key);
-    free(x->now);
+    sked_i_brkga_decoder_close(&((island *)base)->decoder);
 }
 
 static sked_status open_island(sked_i_crew_worker *base, sked_error *err)
@@ -262,8 +250,8 @@ static sked_status open_island(sked_i_crew_worker *base, sked_error *err)
     x->size = x->shared->size;
     x->best = INFINITY;
     SKED_TRY(sked_i_brkga_decoder_open(&x->decoder, x->shared->space, &base->limit, err));
-    SKED_NEW(x->key, 2 * (int64_t)x->size * x->shared->space->keys);
-    SKED_NEW(x->now, x->size);
+    SKED_OWN(&base->hand.own, x->key, 2 * (int64_t)x->size * x->shared->space->keys);
+    SKED_OWN(&base->hand.own, x->now, x->size);
 cleanup:
     return st;
 }
@@ -343,7 +331,7 @@ cleanup:
 }
 
 /*
- * With candidates: all members, the best of every island first, as far as the time goes. Those that the time
+ * With candidates: all members, the best of every island first, as far as time permits. Those that the time
  * limit left undecoded are decoded now.
  */
 static sked_status offer_members(sked_i_crew *crew, sked_error *err)
@@ -394,7 +382,7 @@ static sked_status take_start(sked_i_run *run, islands *all, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_run_offer_start(run, err));
-    SKED_NEW(all->given, all->space->keys);
+    SKED_OWN(&all->crew.own, all->given, all->space->keys);
     sked_i_brkga_space_express(all->space, run->options->start, all->given);
 cleanup:
     return st;
@@ -432,7 +420,6 @@ static sked_status run_brkga(sked_i_run *run, sked_error *err)
         st = sked_i_crew_run(&all.crew, run, sked_i_crew_goal(&all.crew, run), err);
 cleanup:
     sked_i_crew_close(&all.crew);
-    free(all.given);
     sked_i_brkga_space_destroy(all.space);
     return st;
 }
@@ -444,6 +431,6 @@ const sked_i_method sked_i_method_brkga = {
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
                          SKED_CAN_MACHINES | SKED_CAN_MAKESPAN,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = n_options},
     .run = run_brkga,
 };

@@ -49,6 +49,7 @@ typedef struct sked_i_brkga_decoded {
 
 /* Decodes keys; one per thread. What was decoded last can be offered. */
 typedef struct sked_i_brkga_decoder {
+    sked_i_arena arena;
     const sked_i_brkga_space *space;
     sked_i_justifier justifier; /* devices alike */
     sked_i_placer *placer;

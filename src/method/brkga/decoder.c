@@ -45,10 +45,8 @@ sked_status sked_i_brkga_space_create(const sked_problem *p, const sked_i_costs 
     SKED_NEW0(k, 1);
     k->problem = p;
     k->n = p->graph->n_ops;
-    if (k->n > (INT32_MAX - 2) / 2) {
-        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "brkga: more than %d ops", (INT32_MAX - 2) / 2);
-        goto cleanup;
-    }
+    if (k->n > (INT32_MAX - 2) / 2)
+        SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "brkga: more than %d ops", (INT32_MAX - 2) / 2));
     if (sked_i_sequencing_needed(p))
         SKED_TRY(sked_i_sequencing_create(p, c, &k->l, err));
     else
@@ -144,21 +142,15 @@ void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key)
 
 /* ------------------------------------------------------------------ decoders */
 
-static void close_decoded(sked_i_brkga_decoded *x)
+static sked_status open_decoded(sked_i_brkga_decoder *d, sked_i_brkga_decoded *x, sked_error *err)
 {
-    free(x->core_start);
-    free(x->start);
-    free(x->device);
-}
-
-static sked_status open_decoded(const sked_i_brkga_space *k, sked_i_brkga_decoded *x, sked_error *err)
-{
+    const sked_i_brkga_space *k = d->space;
     sked_status st = SKED_OK;
     if (k->c != NULL) {
-        SKED_NEW(x->core_start, k->n);
+        SKED_OWN(&d->arena, x->core_start, k->n);
     } else {
-        SKED_NEW(x->start, k->n);
-        SKED_NEW(x->device, k->n);
+        SKED_OWN(&d->arena, x->start, k->n);
+        SKED_OWN(&d->arena, x->device, k->n);
     }
 cleanup:
     return st;
@@ -168,20 +160,14 @@ void sked_i_brkga_decoder_close(sked_i_brkga_decoder *d)
 {
     sked_i_justifier_close(&d->justifier);
     sked_i_placer_destroy(d->placer);
-    close_decoded(&d->at);
-    close_decoded(&d->kept);
-    void *const owned[] = {d->rank, d->wish, d->core_key, d->sorter, d->label};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    sked_i_arena_free(&d->arena);
 }
 
-static sked_status open_alike(sked_i_brkga_decoder *d, const sked_i_limit *limit, sked_error *err)
+static sked_status open_alike(sked_i_brkga_decoder *d, sked_error *err)
 {
-    const sked_i_cumulative *c = d->space->c;
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_justifier_open(&d->justifier, c, limit, err));
-    SKED_NEW(d->core_key, c->n);
-    SKED_NEW(d->rank, c->n);
+    SKED_TRY(sked_i_justifier_open(&d->justifier, d->space->c, d->limit, err));
+    SKED_OWN(&d->arena, d->core_key, d->space->n);
 cleanup:
     return st;
 }
@@ -191,10 +177,9 @@ static sked_status open_sequencing(sked_i_brkga_decoder *d, sked_error *err)
     const sked_i_sequencing *l = d->space->l;
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &d->placer, err));
-    SKED_NEW(d->rank, l->n);
-    SKED_NEW(d->wish, l->n);
-    SKED_NEW(d->sorter, 2 * (int64_t)l->n);
-    SKED_NEW(d->label, l->m);
+    SKED_OWN(&d->arena, d->wish, l->n);
+    SKED_OWN(&d->arena, d->sorter, 2 * (int64_t)l->n);
+    SKED_OWN(&d->arena, d->label, l->m);
 cleanup:
     return st;
 }
@@ -202,13 +187,14 @@ cleanup:
 sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d, const sked_i_brkga_space *space,
                                       const sked_i_limit *limit, sked_error *err)
 {
+    sked_status st = SKED_OK;
     *d = (sked_i_brkga_decoder){.space = space, .limit = limit};
-    sked_status st = open_decoded(space, &d->at, err);
-    if (st == SKED_OK)
-        st = open_decoded(space, &d->kept, err);
-    if (st != SKED_OK)
-        return st;
-    return space->c != NULL ? open_alike(d, limit, err) : open_sequencing(d, err);
+    SKED_TRY(open_decoded(d, &d->at, err));
+    SKED_TRY(open_decoded(d, &d->kept, err));
+    SKED_OWN(&d->arena, d->rank, space->n);
+    st = space->c != NULL ? open_alike(d, err) : open_sequencing(d, err);
+cleanup:
+    return st;
 }
 
 static void copy_decoded(const sked_i_brkga_space *k, const sked_i_brkga_decoded *from,

@@ -44,7 +44,7 @@ static sked_status load(Cbc_Model *cbc, const sked_i_mip *mip, sked_error *err)
     return st;
 }
 
-/* CBC should end by itself a little early: then what it has found is not lost. */
+/* CBC should end a little early on its own: then what it has found is not lost. */
 static double seconds_for(const sked_i_run *run)
 {
     const double left = run->limit.deadline - sked_clock();
@@ -111,7 +111,7 @@ static size_t reply_size(const sked_i_mip *mip)
     return sizeof(reply) + (size_t)mip->n_cols * sizeof(double);
 }
 
-/* In the child. A record that never comes tells the parent that something went wrong. */
+/* In the child. A record that never comes shows the parent that something went wrong. */
 static void work(void *data, int pipe)
 {
     const job *j = data;

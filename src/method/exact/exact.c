@@ -75,17 +75,11 @@ static sked_status choose_engine(const sked_i_run *run, int wanted, int *engine,
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves peak memory for values that readers let go when they start, without "
                            "kept values and without several devices");
-    if (!modelled) /* before time goes into a first schedule */
+    if (!modelled) /* before time is spent on a first schedule */
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "engine cbc needs durations, lags and transfers that are whole numbers, and no "
                            "memory limit");
     return SKED_OK;
-}
-
-static sked_status run_engine(sked_i_run *run, int engine, sked_error *err)
-{
-    return engine == ENGINE_BRANCH ? sked_i_exact_branch(run, err)
-                                   : sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 }
 
 static sked_status run_exact(sked_i_run *run, sked_error *err)
@@ -102,7 +96,8 @@ static sked_status run_exact(sked_i_run *run, sked_error *err)
         SKED_TRY(sked_i_run_offer_start(run, err));
     warm_start(run, run->setting[OPTION_WARM]);
     if (!sked_i_run_over(run))
-        st = run_engine(run, engine, err);
+        st = engine == ENGINE_BRANCH ? sked_i_exact_branch(run, err)
+                                     : sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 cleanup:
     return st;
 }

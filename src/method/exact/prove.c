@@ -10,6 +10,7 @@
 #include "method/exact/exact.h"
 #include "method/hands.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { first_conflicts = 128 };
@@ -69,6 +70,7 @@ static sked_status step(prover *w, sked_error *err)
     w->spent = conflicts <= 0;
     if (w->spent)
         return SKED_OK;
+    assert(!w->done && solver->level == 0);
     const sked_i_clause_budget budget = {.assume = &at_bound,
                                          .n_assume = goes_upward(w),
                                          .by_time = w->restarts == 0 && w->hand.index == 0 && !b->warm,

@@ -10,6 +10,7 @@
 #include "method/fds/fds.h"
 #include "method/hands.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { most_squarings = 5, dry_passes = 4, passes_of_round = 32 };
@@ -41,6 +42,7 @@ static inline double power(double x, int squarings)
 
 static void hold(refiner *r, int32_t i, double sign)
 {
+    assert(r->x->start[i] >= 0 && r->x->start[i] + r->x->length[i] <= r->x->steps);
     const sked_i_pools *q = &r->x->loads;
     for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
         double *level = r->level + (int64_t)q->pool[k] * r->x->steps + r->x->start[i];
@@ -108,6 +110,7 @@ static void range(const sked_i_steps *x, int32_t i, int32_t *low, int32_t *high)
 static int32_t choose(refiner *r, int32_t a, int32_t b)
 {
     const double *price = r->price - a;
+    assert(a <= b);
     double least = INFINITY;
     int32_t best = a;
     uint64_t equal = 0;
@@ -299,28 +302,14 @@ static sked_status work(sked_i_hand *hand, sked_error *err)
     return refine((refiner *)hand, err);
 }
 
-static void close_refiner(sked_i_hand *hand)
-{
-    refiner *r = (refiner *)hand;
-    free(r->level);
-    free(r->peak);
-    free(r->price);
-    free(r->join);
-    free(r->order);
-    free(r->own.start);
-    free(r->own.offer);
-}
-
 static sked_status copy_steps(refiner *r, sked_error *err)
 {
     const sked_i_steps *x = r->x;
     sked_status st = SKED_OK;
     r->own = *x;
-    r->own.start = NULL;
-    r->own.offer = NULL;
     r->x = &r->own;
-    SKED_NEW(r->own.start, x->n);
-    SKED_NEW(r->own.offer, x->n);
+    SKED_OWN(&r->hand.own, r->own.start, x->n);
+    SKED_OWN(&r->hand.own, r->own.offer, x->n);
     memcpy(r->own.start, x->start, (size_t)x->n * sizeof *x->start);
 cleanup:
     return st;
@@ -336,11 +325,11 @@ static sked_status open_refiner(sked_i_hand *hand, sked_error *err)
     r->thrift = 1;
     r->pools = x->memory ? 1 : x->loads.count;
     sked_i_rng_seed(&r->rng, hand->run->options->seed, (uint64_t)hand->index);
-    SKED_NEW(r->level, (int64_t)r->pools * x->steps);
-    SKED_NEW(r->peak, r->pools);
-    SKED_NEW(r->price, (int64_t)x->steps + 1);
-    SKED_NEW(r->join, (int64_t)x->steps + 1);
-    SKED_NEW(r->order, x->n);
+    SKED_OWN(&r->hand.own, r->level, (int64_t)r->pools * x->steps);
+    SKED_OWN(&r->hand.own, r->peak, r->pools);
+    SKED_OWN(&r->hand.own, r->price, (int64_t)x->steps + 1);
+    SKED_OWN(&r->hand.own, r->join, (int64_t)x->steps + 1);
+    SKED_OWN(&r->hand.own, r->order, x->n);
     for (int32_t i = 0; i < x->n; i++)
         r->order[i] = i;
     if (hand->hands->apart)
@@ -371,12 +360,8 @@ sked_status sked_i_fds_refine(sked_i_run *run, sked_i_steps *x, int64_t passes, 
 {
     sked_status st = SKED_OK;
     const int threads = run->options->threads;
-    sked_i_hands hands = {.run = run,
-                          .apart = threads > 1,
-                          .size = sizeof(refiner),
-                          .open = open_refiner,
-                          .close = close_refiner,
-                          .owner = x};
+    sked_i_hands hands = {
+        .run = run, .apart = threads > 1, .size = sizeof(refiner), .open = open_refiner, .owner = x};
     if (x->n == 0 || !refinable(x))
         return SKED_OK;
     SKED_TRY(sked_i_hands_fill(&hands, threads, err));

@@ -9,6 +9,8 @@
  */
 #include "method/list/list_method.h"
 
+#include <assert.h>
+
 enum { levelling_rounds = 12 };
 
 typedef struct filler {
@@ -63,6 +65,7 @@ static void fill_steps(const filler *x, double steps)
 {
     const sked_graph *g = x->p->graph;
     double total = 0, before = 0;
+    assert(steps > 0);
     for (int32_t i = 0; i < g->n_ops; i++) {
         total += g->weight[i] * g->duration[i];
         x->start[i] = x->w->early[i];
@@ -172,22 +175,19 @@ static sked_status offer_levelled(const filler *x, sked_error *err)
     sked_status st = SKED_OK;
     sked_i_dag v = {0};
     sked_i_pools loads = {0};
-    double *area = NULL, *largest = NULL;
-    int32_t *rank = NULL;
+    double *area, *largest;
+    int32_t *rank;
     SKED_TRY(sked_i_dag_make(x->p, NULL, false, false, &v, err));
     SKED_TRY(sked_i_pools_of_loads(x->p, &loads, err));
-    SKED_NEW0(area, loads.count);
-    SKED_NEW0(largest, loads.count);
-    SKED_NEW(rank, g->n_ops);
+    SKED_OWN0(x->run->own, area, loads.count);
+    SKED_OWN0(x->run->own, largest, loads.count);
+    SKED_OWN(x->run->own, rank, g->n_ops);
     SKED_TRY(sked_i_rank_by_key(&v, x->w->late, rank, err));
     sum_loads(g, &loads, area, largest);
     SKED_TRY(level(x, &v, &loads, rank, area, largest, err));
 cleanup:
     sked_i_dag_free(&v);
     sked_i_pools_free(&loads);
-    free(area);
-    free(largest);
-    free(rank);
     return st;
 }
 
@@ -197,18 +197,14 @@ sked_status sked_i_list_fill(sked_i_run *run, const sked_problem *plan, const sk
     filler x = {.run = run, .p = plan, .w = w};
     const int32_t n = x.p->graph->n_ops;
     sked_status st = SKED_OK;
-    SKED_NEW(x.order, n);
-    SKED_NEW(x.level, n);
-    SKED_NEW(x.count, (int64_t)n + 1);
-    SKED_NEW(x.start, n);
+    SKED_OWN(run->own, x.order, n);
+    SKED_OWN(run->own, x.level, n);
+    SKED_OWN(run->own, x.count, (int64_t)n + 1);
+    SKED_OWN(run->own, x.start, n);
     SKED_TRY(sked_i_offer_starts(run, w, w->early, err));
     SKED_TRY(sked_i_offer_starts(run, w, w->late, err));
     SKED_TRY(offer_fills(&x, err));
     SKED_TRY(offer_levelled(&x, err));
 cleanup:
-    free(x.order);
-    free(x.level);
-    free(x.count);
-    free(x.start);
     return st;
 }

@@ -7,7 +7,7 @@
 #include "form/sequencing.h"
 #include "problem/lower.h"
 
-#include <string.h>
+#include <assert.h>
 
 #define LIST_OPTIONS(X)                                                                                      \
     X(PRIORITY, "priority", ENUM, "critical-path", 0, 0,                                                     \
@@ -36,7 +36,6 @@ typedef struct lister {
     const sked_i_costs *costs;
     sked_i_dag view[2];    /* forward, mirrored; made when first needed */
     sked_i_pools pools[2]; /* without and with the devices as a pool */
-    bool have_view[2], have_pools[2];
     int32_t *rank;
     double *mirrored; /* starts of a backward pass */
     int32_t *mirrored_device;
@@ -46,27 +45,22 @@ typedef struct lister {
 
 static sked_status get_view(lister *x, bool mirrored, sked_error *err)
 {
-    if (x->have_view[mirrored])
-        return SKED_OK;
-    const sked_status st =
-        sked_i_dag_make(x->p, x->costs, mirrored, sked_i_has_transfers(x->p), &x->view[mirrored], err);
-    x->have_view[mirrored] = st == SKED_OK;
-    return st;
+    sked_i_dag *v = &x->view[mirrored];
+    return v->out.ptr != NULL ? SKED_OK
+                              : sked_i_dag_make(x->p, x->costs, mirrored, sked_i_has_transfers(x->p), v, err);
 }
 
 static sked_status get_pools(lister *x, bool with_devices, sked_error *err)
 {
-    if (x->have_pools[with_devices])
-        return SKED_OK;
-    const sked_status st = sked_i_pools_make(x->p, with_devices, &x->pools[with_devices], err);
-    x->have_pools[with_devices] = st == SKED_OK;
-    return st;
+    sked_i_pools *q = &x->pools[with_devices];
+    return q->class_ptr != NULL ? SKED_OK : sked_i_pools_make(x->p, with_devices, q, err);
 }
 
 /* One pass in the direction of the view, into start and device. Fixed starts: forward views only. */
 static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t *fix_device, double *start,
                             int32_t *device, bool *fits, sked_error *err)
 {
+    assert(x->view[mirrored].out.ptr != NULL);
     const bool separate = sked_i_sequencing_needed(x->p) || fix_device != NULL;
     sked_status st = get_pools(x, !separate, err);
     if (st != SKED_OK)
@@ -98,9 +92,9 @@ static sked_status generate_backward(lister *x, const config *c, bool *fits, ske
     const int32_t n = p->graph->n_ops;
     sked_status st = SKED_OK;
     if (x->mirrored == NULL)
-        SKED_NEW(x->mirrored, n);
+        SKED_OWN(x->run->own, x->mirrored, n);
     if (p->devices > 0 && x->mirrored_device == NULL)
-        SKED_NEW(x->mirrored_device, n);
+        SKED_OWN(x->run->own, x->mirrored_device, n);
     SKED_TRY(get_view(x, true, err));
     SKED_TRY(sked_i_priority_rank(p, &x->view[1], c->priority, c->noise, &x->rng, x->rank, err));
     SKED_TRY(generate(x, true, c->serial, NULL, x->mirrored, x->mirrored_device, fits, err));
@@ -148,7 +142,7 @@ static sked_status try_single_devices(lister *x, sked_error *err)
     sked_status st = SKED_OK;
     bool fits;
     if (x->mirrored_device == NULL)
-        SKED_NEW(x->mirrored_device, n);
+        SKED_OWN(x->run->own, x->mirrored_device, n);
     SKED_TRY(get_view(x, false, err));
     SKED_TRY(sked_i_priority_rank(x->p, &x->view[0], SKED_I_CRITICAL_PATH, 0, &x->rng, x->rank, err));
     for (int32_t d = 0;
@@ -260,7 +254,7 @@ static sked_status list_run(sked_i_run *run, sked_error *err)
     lister x = {.run = run, .p = run->problem, .costs = run->costs};
     const int32_t n = x.p->graph->n_ops;
     sked_i_rng_seed(&x.rng, run->options->seed, 0);
-    SKED_NEW(x.rank, n);
+    SKED_OWN(run->own, x.rank, n);
     SKED_TRY(sked_schedule_create(n, x.p->devices, &x.s, err));
     SKED_TRY(x.p->objective == SKED_OBJECTIVE_MAKESPAN ? run_makespan(run, &x, err)
                                                        : run_shape(run, &x, err));
@@ -270,9 +264,6 @@ cleanup:
         sked_i_pools_free(&x.pools[k]);
     }
     sked_schedule_destroy(x.s);
-    free(x.rank);
-    free(x.mirrored);
-    free(x.mirrored_device);
     return st;
 }
 

@@ -3,8 +3,6 @@
 
 #include "method/memory_limits.h"
 
-#include <limits.h>
-
 enum { planning = 4000 }; /* evaluations of orders */
 
 static sked_status offer_decoded(sked_i_run *run, sked_i_memory_decoder *decoder,
@@ -31,16 +29,15 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
     sked_i_dag view = {0};
     sked_i_memory_decoder *decoder = NULL;
     sked_schedule *s = NULL;
-    int32_t *rank = NULL, *device = NULL;
+    int32_t *rank, *device;
     sked_i_rng rng;
     sked_i_rng_seed(&rng, run->options->seed, 0);
     SKED_TRY(sked_i_memory_limits_open(run, planning, &x, err));
     SKED_TRY(sked_i_dag_make(p, run->costs, false, false, &view, err));
-    SKED_TRY(sked_i_memory_decoder_create(&x.model, &decoder, err));
-    sked_i_memory_decoder_hear(decoder, &run->limit);
+    SKED_TRY(sked_i_memory_decoder_create(run->own, &x.model, &decoder, err));
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
-    SKED_NEW(rank, s->ops);
-    SKED_NEW(device, s->ops);
+    SKED_OWN(run->own, rank, s->ops);
+    SKED_OWN(run->own, device, s->ops);
     for (int64_t k = 0; k < (tries > more ? tries : more); k++) {
         if (k > 0 &&
             (sked_i_run_over(run) || (k >= tries && sked_i_run_count(run) == sked_i_run_wanted(run))))
@@ -49,16 +46,13 @@ sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority,
                                       rank, err));
         const int first = serial ? 3 : 0, end = serial ? 4 : 3;
         for (int w = first; w < end && (w == first || !sked_i_run_over(run)); w++) {
-            const sked_i_memory_wish wish = {.rank = rank, .window = windows[w]};
+            const sked_i_memory_wish wish = {.rank = rank, .window = windows[w], .limit = &run->limit};
             SKED_TRY(offer_decoded(run, decoder, &x, &wish, s, device, err));
         }
     }
 cleanup:
-    sked_i_memory_decoder_destroy(decoder); /* refers to the model */
     sked_i_memory_limits_close(&x);
     sked_i_dag_free(&view);
     sked_schedule_destroy(s);
-    free(rank);
-    free(device);
     return st;
 }

@@ -57,14 +57,14 @@ static sked_status sweep_both_ways(sked_i_run *run, const sked_i_windows *w, ske
     sked_status st = SKED_OK;
     sked_i_uses u = {0};
     sked_i_memory_sweep x = {0};
-    int32_t *urgent = NULL, *urgency = NULL, *reversed = NULL;
-    double *down = NULL;
+    int32_t *urgent, *urgency, *reversed;
+    double *down;
     SKED_TRY(sked_i_uses_make(run->problem->graph, v, &u, err));
-    SKED_TRY(sked_i_memory_sweep_make(v, &u, &x, err));
-    SKED_NEW(urgent, n);
-    SKED_NEW(urgency, n);
-    SKED_NEW(reversed, n);
-    SKED_NEW(down, 2 * (int64_t)n);
+    SKED_TRY(sked_i_memory_sweep_make(run->own, v, &u, &x, err));
+    SKED_OWN(run->own, urgent, n);
+    SKED_OWN(run->own, urgency, n);
+    SKED_OWN(run->own, reversed, n);
+    SKED_OWN(run->own, down, 2 * (int64_t)n);
     SKED_TRY(sort_urgent(v, w->late, urgency, urgent, err));
     x.urgent = urgent;
     x.urgency = urgency;
@@ -87,11 +87,6 @@ static sked_status sweep_both_ways(sked_i_run *run, const sked_i_windows *w, ske
     SKED_TRY(offer_budgets(run, w, &x, err));
 cleanup:
     sked_i_uses_free(&u);
-    sked_i_memory_sweep_free(&x);
-    free(urgent);
-    free(urgency);
-    free(reversed);
-    free(down);
     return st;
 }
 

@@ -2,7 +2,6 @@
 #ifndef SKED_METHOD_LIST_LIST_METHOD_H
 #define SKED_METHOD_LIST_LIST_METHOD_H
 #include "engine/list/list.h"
-#include "form/uses.h"
 #include "method/method.h"
 #include "method/starts.h"
 

@@ -12,8 +12,8 @@ SKED_MUST_CHECK sked_status sked_i_modulo_loop_of_run(sked_i_run *run, const ske
 SKED_MUST_CHECK sked_status sked_i_modulo_offer(const sked_i_loop *loop, sked_i_run *run, int64_t ii,
                                                 const int64_t *start, const int32_t *device, sked_error *err);
 
-/* Tells the run that no schedule at the frame's II is shorter than bound, where its objective makes use of
- * it. */
+/* Reports to the run that no schedule at the frame's II is shorter than bound, where its objective makes use
+ * of it. */
 void sked_i_modulo_note_frame(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound);
 
 typedef struct sked_i_climb_settings {

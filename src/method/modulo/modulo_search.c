@@ -10,8 +10,8 @@
 #include "method/hands.h"
 #include "method/modulo/modulo_method.h"
 
+#include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { most_threads = 64 };
 
@@ -91,7 +91,7 @@ static sked_status offer(searcher *s, sked_error *err)
 
 /* ------------------------------------------------------------------ heuristic attempts */
 
-/* Shaken orders within the frame's windows; *found: the engine holds a schedule. */
+/* Perturbed orders within the frame's windows; *found: the engine holds a schedule. */
 static sked_status try_orders(searcher *s, bool *found, sked_error *err)
 {
     const double *setting = s->run->setting;
@@ -330,6 +330,7 @@ static sked_status work(sked_i_hand *hand, sked_error *err)
 /* Answers tasks 0 .. threads - 1, in place. */
 static sked_status answer_all(searcher *s, task *tasks, sked_error *err)
 {
+    assert(s->threads >= 1 && s->threads <= most_threads);
     if (s->threads == 1)
         return answer(s, tasks, err);
     for (int k = 0; k < s->threads; k++) {
@@ -606,12 +607,9 @@ static sked_status search_all(searcher *s, sked_error *err)
 
 static void close_searcher(searcher *s)
 {
-    free(s->lo);
-    free(s->hi);
-    free(s->start);
-    free(s->hint);
     sked_i_ims_destroy(s->ims);
     sked_i_frame_destroy(s->frame);
+    sked_i_arena_free(&s->hand.own); /* the caller's searcher is no hand */
 }
 
 static sked_status open_searcher(searcher *s, sked_i_run *run, const sked_i_loop *loop, int index,
@@ -627,10 +625,10 @@ static sked_status open_searcher(searcher *s, sked_i_run *run, const sked_i_loop
     sked_i_rng_seed(&s->rng, run->options->seed, (uint64_t)index);
     SKED_TRY(sked_i_frame_create(loop, &s->frame, err));
     SKED_TRY(sked_i_ims_create(loop, &s->ims, err));
-    SKED_NEW(s->lo, loop->n);
-    SKED_NEW(s->hi, loop->n);
-    SKED_NEW(s->start, loop->n);
-    SKED_NEW(s->hint, loop->n);
+    SKED_OWN(&s->hand.own, s->lo, loop->n);
+    SKED_OWN(&s->hand.own, s->hi, loop->n);
+    SKED_OWN(&s->hand.own, s->start, loop->n);
+    SKED_OWN(&s->hand.own, s->hint, loop->n);
 cleanup:
     return st;
 }

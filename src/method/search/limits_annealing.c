@@ -65,11 +65,10 @@ static void evaluate(worker *w)
     double cost = 0;
     for (int32_t k = 0; k < m->n; k++)
         w->rank[w->next.order[k]] = k;
-    const sked_i_memory_wish wish = {w->rank, w->next.wish, windows[w->next.window]};
+    const sked_i_memory_wish wish = {w->rank, w->next.wish, windows[w->next.window], x->limits.limit};
     double *start = sked_i_places_start(w->scratch);
     int32_t *device = sked_i_places_device(w->scratch, x->limits.model.n);
     w->base.client.evaluations++;
-    sked_i_memory_decoder_hear(w->decoder, x->limits.limit);
     const bool fits = sked_i_memory_decode(w->decoder, &x->limits.plan, &wish, start, device);
     if (sked_i_memory_decoder_status(w->decoder) != SKED_OK)
         sked_i_crew_fail(&w->base, sked_i_no_memory(&w->base.hand.error));
@@ -279,32 +278,24 @@ static sked_status offer(sked_i_crew_worker *base, const void *solution, sked_er
     return sked_i_places_offer(base->crew->run, solution, err);
 }
 
-static void close_worker(sked_i_crew_worker *base)
-{
-    worker *w = (worker *)base;
-    sked_i_memory_decoder_destroy(w->decoder);
-    void *const owned[] = {w->now.order, w->now.wish, w->next.order, w->next.wish, w->scratch,
-                           w->rank,      w->label,    w->item,       w->spare};
-    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
-        free(owned[k]);
-}
-
 static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
 {
     sked_status st = SKED_OK;
     worker *w = (worker *)base;
+    sked_i_arena *own = &base->hand.own;
     w->shared = (bounded *)base->crew;
     const sked_i_stores *m = &w->shared->limits.model;
-    SKED_TRY(sked_i_memory_decoder_create(m, &w->decoder, err));
-    SKED_NEW(w->now.order, m->n);
-    SKED_NEW(w->now.wish, m->n);
-    SKED_NEW(w->next.order, m->n);
-    SKED_NEW(w->next.wish, m->n);
-    SKED_NEW(w->rank, m->n);
-    SKED_NEW(w->label, m->devices);
-    SKED_NEW(w->item, m->n);
-    SKED_NEW(w->spare, m->n);
-    if ((w->scratch = sked_i_alloc(1, base->crew->size)) == NULL)
+    SKED_TRY(sked_i_memory_decoder_create(own, m, &w->decoder, err));
+    w->scratch = sked_i_arena_alloc(own, 1, base->crew->size);
+    SKED_OWN(own, w->now.order, m->n);
+    SKED_OWN(own, w->now.wish, m->n);
+    SKED_OWN(own, w->next.order, m->n);
+    SKED_OWN(own, w->next.wish, m->n);
+    SKED_OWN(own, w->rank, m->n);
+    SKED_OWN(own, w->label, m->devices);
+    SKED_OWN(own, w->item, m->n);
+    SKED_OWN(own, w->spare, m->n);
+    if (w->scratch == NULL)
         st = sked_i_no_memory(err);
 cleanup:
     return st;
@@ -326,7 +317,6 @@ static const sked_i_crew_kind memory_kind = {
     .worker_size = sizeof(worker),
     .technique = {[technique_starts] = "starts", [technique_annealing] = "annealing"},
     .open = open_worker,
-    .close = close_worker,
     .resume = resume_worker,
     .work = work,
     .offer = offer,
@@ -335,15 +325,11 @@ static const sked_i_crew_kind memory_kind = {
 
 /* ------------------------------------------------------------------ the run */
 
-static void destroy(void *state)
+static void drop(sked_i_crew *crew)
 {
-    bounded *x = state;
-    sked_i_crew_close(&x->crew);
+    bounded *x = (bounded *)crew;
     sked_i_dag_free(&x->view);
     sked_i_memory_limits_close(&x->limits);
-    free(x->known);
-    free(x->known_device);
-    free(x);
 }
 
 /* What the run knows already: a warm start, or what a quicker method has found. */
@@ -351,8 +337,8 @@ static sked_status take_known(const sked_i_run *run, bounded *x, sked_error *err
 {
     const sked_schedule *s = sked_i_run_incumbent(run);
     sked_status st = SKED_OK;
-    SKED_NEW0(x->known, x->limits.model.n);
-    SKED_NEW0(x->known_device, x->limits.model.n);
+    SKED_OWN0(&x->crew.own, x->known, x->limits.model.n);
+    SKED_OWN0(&x->crew.own, x->known_device, x->limits.model.n);
     x->has_known = s != NULL;
     if (s != NULL)
         SKED_TRY(sked_i_schedule_order(run->problem->graph, s->start, x->known, err));
@@ -362,37 +348,29 @@ cleanup:
     return st;
 }
 
-static sked_status create(sked_i_run *run, bounded **out, sked_error *err)
+static sked_status make(sked_i_run *run, sked_i_crew *crew, sked_error *err)
 {
     sked_status st = SKED_OK;
-    bounded *x = NULL;
+    bounded *x = (bounded *)crew;
     const int64_t iterations = run->options->iterations;
-    SKED_NEW0(x, 1);
     SKED_TRY(sked_i_memory_limits_open(
         run, iterations > 0 && iterations < planning ? iterations + 20 : planning, &x->limits, err));
     const int32_t n = x->limits.model.n;
-    sked_i_crew_init(&x->crew, &memory_kind, sked_i_places_size(n));
-    x->crew.reserve = 2e-6 * n;
-    x->crew.fixed = run->problem->fix_start != NULL;
+    sked_i_crew_init(crew, &memory_kind, sked_i_places_size(n));
+    crew->reserve = 2e-6 * n;
+    crew->fixed = run->problem->fix_start != NULL;
     SKED_TRY(sked_i_dag_make(run->problem, run->costs, false, false, &x->view, err));
     SKED_TRY(take_known(run, x, err));
-    SKED_TRY(sked_i_run_keep(run, x, destroy, err));
-    *out = x;
-    return SKED_OK;
 cleanup:
-    if (x != NULL)
-        destroy(x);
     return st;
 }
 
 sked_status sked_i_search_memory_limits(sked_i_run *run, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    bounded *x = sked_i_run_state(run);
-    if (x == NULL)
-        SKED_TRY(create(run, &x, err));
-    x->limits.limit = &run->limit; /* of this turn */
-    st = sked_i_crew_run(&x->crew, run, sked_i_crew_goal(&x->crew, run), err);
-cleanup:
-    return st;
+    sked_i_crew *crew;
+    const sked_status st = sked_i_crew_of_run(run, sizeof(bounded), make, drop, &crew, err);
+    if (st != SKED_OK)
+        return st;
+    ((bounded *)crew)->limits.limit = &run->limit; /* of this turn */
+    return sked_i_crew_run(crew, run, sked_i_crew_goal(crew, run), err);
 }

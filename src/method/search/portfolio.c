@@ -6,6 +6,7 @@
 #include "engine/population/population.h"
 #include "method/search/search.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { conflict_effort = 30, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
@@ -30,34 +31,27 @@ struct sked_i_portfolio {
 };
 typedef sked_i_portfolio portfolio;
 
-void sked_i_portfolio_destroy(sked_i_portfolio *p)
+void sked_i_portfolio_close(sked_i_portfolio *p)
 {
-    if (p == NULL)
-        return;
-    sked_i_population_destroy(p->population);
-    sked_i_learner_destroy(p->learner);
-    free(p->guide);
-    free(p->found);
-    free(p->assume);
-    free(p);
+    if (p != NULL)
+        sked_i_learner_destroy(p->learner);
 }
 
 sked_i_portfolio *sked_i_portfolio_create(sked_i_search_worker *w)
 {
     const int64_t n = w->problem->n;
-    portfolio *p = sked_i_alloc_zero(1, sizeof *p);
+    sked_i_arena *own = &w->base.hand.own;
+    portfolio *p = sked_i_arena_alloc(own, 1, sizeof *p);
     if (p == NULL)
         return NULL;
     *p = (portfolio){.w = w, .learns = true, .breeds = true, .slice = first_slice, .width = 20};
     memcpy(p->weight, shares, sizeof shares);
-    p->population = sked_i_population_create(&w->decode, &w->base.client, sked_i_search_see);
-    p->guide = sked_i_alloc(n, sizeof *p->guide);
-    p->found = sked_i_alloc(n, sizeof *p->found);
-    p->assume = sked_i_alloc(n, sizeof *p->assume);
-    if (p->population && p->guide && p->found && p->assume)
-        return p;
-    sked_i_portfolio_destroy(p);
-    return NULL;
+    p->guide = sked_i_arena_alloc(own, n, sizeof *p->guide);
+    p->found = sked_i_arena_alloc(own, n, sizeof *p->found);
+    p->assume = sked_i_arena_alloc(own, n, sizeof *p->assume);
+    if (p->guide && p->found && p->assume)
+        p->population = sked_i_population_create(own, &w->decode, &w->base.client, sked_i_search_see);
+    return p->population != NULL ? p : NULL;
 }
 
 /* The best schedule, or another one as good. */
@@ -81,20 +75,6 @@ static bool settle(portfolio *p, sked_i_verdict v)
             base->goal = base->best;
     }
     return !sked_i_learner_failed(p->learner);
-}
-
-static bool run_complete(portfolio *p)
-{
-    sked_i_search_worker *w = p->w;
-    const int64_t *done = &w->base.client.evaluations, until = *done + p->slice / conflict_effort;
-    while (p->learns && *done < until && !sked_i_search_over(w)) {
-        choose_guide(p);
-        const sked_i_verdict v = sked_i_learner_solve(p->learner, sked_i_search_best(w) - 1, NULL, 0,
-                                                      p->guide, until - *done, p->found);
-        if (!settle(p, v))
-            return false;
-    }
-    return true;
 }
 
 /*
@@ -122,25 +102,28 @@ static int32_t open_window(portfolio *p)
     return count;
 }
 
-static bool run_windows(portfolio *p)
+/* Of all ops, or with windows of a few at a time. False: no memory. */
+static bool run_learner(portfolio *p, bool windows)
 {
     sked_i_search_worker *w = p->w;
     const int32_t n = w->problem->n;
+    assert(p->learner != NULL && w->base.best < INFINITY); /* may_run */
     const int64_t *done = &w->base.client.evaluations, until = *done + p->slice / conflict_effort;
-    while (p->learns && *done < until && !sked_i_search_over(w)) {
+    bool ok = true;
+    while (ok && p->learns && *done < until && !sked_i_crew_over(&w->base.client)) {
         choose_guide(p);
-        const int32_t count = open_window(p);
-        sked_i_search_count(w, 1);
-        const sked_i_verdict v = sked_i_learner_solve(p->learner, sked_i_search_best(w) - 1, p->assume, count,
-                                                      p->guide, window_conflicts, p->found);
-        if (v == SKED_I_NARROW)
+        const int32_t count = windows ? open_window(p) : 0;
+        w->base.client.evaluations += windows;
+        const sked_i_verdict v =
+            sked_i_learner_solve(p->learner, sked_i_search_best(w) - 1, p->assume, count, p->guide,
+                                 windows ? window_conflicts : until - *done, p->found);
+        if (windows && v == SKED_I_NARROW)
             p->width = p->width * 1.02 < n ? p->width * 1.02 : n;
-        else if (v == SKED_I_UNDECIDED)
+        else if (windows && v == SKED_I_UNDECIDED)
             p->width = p->width * 0.95 > 5 ? p->width * 0.95 : 5;
-        if (!settle(p, v))
-            return false;
+        ok = settle(p, v);
     }
-    return true;
+    return ok;
 }
 
 static bool may_run(const portfolio *p, int t)
@@ -183,7 +166,7 @@ static bool run_technique(portfolio *p, int t)
         if (p->learner == NULL)
             return false;
     }
-    return t == SKED_I_SEARCH_LEARNING ? run_complete(p) : run_windows(p);
+    return run_learner(p, t == SKED_I_SEARCH_WINDOWS);
 }
 
 bool sked_i_portfolio_renew(sked_i_portfolio *p)
@@ -199,7 +182,7 @@ bool sked_i_portfolio_run(sked_i_portfolio *p)
     p->breeds = true; /* in a later turn, too */
     if (w->seed != NULL)
         sked_i_population_seed(p->population, w->seed);
-    while (ok && !sked_i_search_over(w)) {
+    while (ok && !sked_i_crew_over(&w->base.client)) {
         const int t = choose(p);
         if (t < 0)
             break;

@@ -3,6 +3,7 @@
 #include "form/shop.h"
 
 #include "method/search/limits_annealing.h"
+#include "method/search/places.h"
 #include "method/search/sequence_annealing.h"
 #include "method/search/shop_search.h"
 #include "schedule/equal.h"
@@ -48,7 +49,7 @@ static uint64_t hash(sked_i_crew_worker *base, const void *start)
 static void close_worker(sked_i_crew_worker *base)
 {
     sked_i_search_worker *w = (sked_i_search_worker *)base;
-    sked_i_portfolio_destroy(w->portfolio);
+    sked_i_portfolio_close(w->portfolio);
     sked_i_justifier_close(&w->decode);
 }
 
@@ -99,32 +100,22 @@ static const sked_i_crew_kind cumulative_kind = {
 
 /* ------------------------------------------------------------------ the cumulative form */
 
-static void destroy_cumulative(void *state)
+static void drop(sked_i_crew *crew)
 {
-    cumulative *c = state;
-    sked_i_crew_close(&c->crew);
-    sked_i_cumulative_destroy(c->form);
-    free(c->seed);
-    free(c);
+    sked_i_cumulative_destroy(((cumulative *)crew)->form);
 }
 
-static sked_status create_cumulative(sked_i_run *run, cumulative **out, sked_error *err)
+static sked_status make(sked_i_run *run, sked_i_crew *crew, sked_error *err)
 {
     sked_status st = SKED_OK;
-    cumulative *c = NULL;
-    SKED_NEW0(c, 1);
+    cumulative *c = (cumulative *)crew;
     SKED_TRY(sked_i_cumulative_create(run->problem, &c->form, err));
-    sked_i_crew_init(&c->crew, &cumulative_kind, (size_t)c->form->n * sizeof(int32_t));
-    SKED_NEW(c->seed, c->form->n);
-    c->crew.scale = c->form->scale;
-    c->crew.reserve = 2e-6 * c->form->n; /* validating a schedule takes time as well */
-    c->crew.fixed = c->form->fixed != NULL;
-    SKED_TRY(sked_i_run_keep(run, c, destroy_cumulative, err));
-    *out = c;
-    return SKED_OK;
+    sked_i_crew_init(crew, &cumulative_kind, (size_t)c->form->n * sizeof(int32_t));
+    SKED_OWN(&crew->own, c->seed, c->form->n);
+    crew->scale = c->form->scale;
+    crew->reserve = 2e-6 * c->form->n; /* validating a schedule takes time as well */
+    crew->fixed = c->form->fixed != NULL;
 cleanup:
-    if (c != NULL)
-        destroy_cumulative(c);
     return st;
 }
 
@@ -138,16 +129,15 @@ static int32_t goal_of(const sked_i_run *run, const sked_i_cumulative *c)
 
 static sked_status run_cumulative(sked_i_run *run, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    cumulative *c = sked_i_run_state(run);
-    if (c == NULL)
-        SKED_TRY(create_cumulative(run, &c, err));
+    sked_i_crew *crew;
+    const sked_status st = sked_i_crew_of_run(run, sizeof(cumulative), make, drop, &crew, err);
+    if (st != SKED_OK)
+        return st;
+    cumulative *c = (cumulative *)crew;
     c->seeded = sked_i_run_incumbent(run) != NULL;
     if (c->seeded)
         sked_i_cumulative_keys(c->form, sked_i_run_incumbent(run), c->seed);
-    st = sked_i_crew_run(&c->crew, run, goal_of(run, c->form), err);
-cleanup:
-    return st;
+    return sked_i_crew_run(crew, run, goal_of(run, c->form), err);
 }
 
 /* ------------------------------------------------------------------ the method */
@@ -161,16 +151,6 @@ static bool needs_devices(const sked_problem *p)
         if (p->fix_device[i] >= 0)
             return true;
     return false;
-}
-
-static sked_status offer_empty(sked_i_run *run, sked_error *err)
-{
-    sked_schedule *s = NULL;
-    sked_status st = sked_schedule_create(0, run->problem->devices, &s, err);
-    if (st == SKED_OK)
-        st = sked_i_run_offer(run, s, err);
-    sked_schedule_destroy(s);
-    return st;
 }
 
 /* One turn: each form keeps its crew. */
@@ -187,7 +167,7 @@ static sked_status run_form(sked_i_run *run, sked_error *err)
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
     if (run->problem->graph->n_ops == 0)
-        return offer_empty(run, err);
+        return sked_i_places_offer(run, (const double[1]){0}, err); /* the empty schedule */
     if (run->options->start != NULL) {
         const sked_status st = sked_i_run_offer_start(run, err);
         if (st != SKED_OK)
@@ -203,8 +183,6 @@ const sked_i_method sked_i_method_search = {
              .summary = "improvement search: the best schedule in the time given",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
-                         SKED_CAN_MAKESPAN | SKED_CAN_MACHINES | SKED_CAN_LIMITS,
-             .options = NULL,
-             .n_options = 0},
+                         SKED_CAN_MAKESPAN | SKED_CAN_MACHINES | SKED_CAN_LIMITS},
     .run = run_search,
 };

@@ -16,16 +16,6 @@ typedef struct sked_i_search_worker {
     const int32_t *seed;                /* [n] keys of a schedule found elsewhere, NULL: none */
 } sked_i_search_worker;
 
-/* True when the worker must return what it has. Offers news now and then; call it once per evaluation. */
-static inline bool sked_i_search_over(sked_i_search_worker *w)
-{
-    return sked_i_crew_over(&w->base.client);
-}
-/* Adds to the evaluations of the worker. */
-static inline void sked_i_search_count(sked_i_search_worker *w, int64_t evaluations)
-{
-    w->base.client.evaluations += evaluations;
-}
 /* Makespan of the incumbent, INT32_MAX: none. */
 static inline int32_t sked_i_search_best(const sked_i_search_worker *w)
 {
@@ -41,9 +31,9 @@ void sked_i_search_see(sked_i_client *client, int32_t cost, const int32_t *start
 typedef struct sked_i_portfolio sked_i_portfolio;
 /* Its techniques; search.c names them. */
 enum { SKED_I_SEARCH_GENETIC, SKED_I_SEARCH_LEARNING, SKED_I_SEARCH_WINDOWS, SKED_I_SEARCH_TECHNIQUES };
-/* w must stay. NULL: no memory. */
+/* In the worker's arena. NULL: no memory. */
 sked_i_portfolio *sked_i_portfolio_create(sked_i_search_worker *w);
-void sked_i_portfolio_destroy(sked_i_portfolio *p);
+void sked_i_portfolio_close(sked_i_portfolio *p); /* NULL is fine */
 /* Until the worker is over or nothing is left to find. False: no memory. */
 bool sked_i_portfolio_run(sked_i_portfolio *p);
 /* Before a later turn: a population that no longer improves begins again. Returns whether. */

@@ -39,70 +39,28 @@ typedef struct worker {
 
 /* ------------------------------------------------------------------ starts */
 
-static sked_status add_start(const sked_i_sequencing *l, starts *s, sked_error *err)
+static sked_status add_start(sequences *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double *key = NULL;
-    int32_t *device = NULL;
-    SKED_NEW(key, l->n);
-    SKED_NEW(device, l->n);
-    s->key[s->count] = key;
-    s->device[s->count++] = device;
-    return SKED_OK;
+    starts *s = &x->first;
+    SKED_OWN(&x->crew.own, s->key[s->count], x->form->n);
+    SKED_OWN(&x->crew.own, s->device[s->count], x->form->n);
+    s->count++;
 cleanup:
-    free(key);
     return st;
-}
-
-static void drop_start(starts *s)
-{
-    s->count--;
-    free(s->key[s->count]);
-    free(s->device[s->count]);
-}
-
-static void free_starts(starts *s)
-{
-    for (int32_t k = 0; k < s->count; k++) {
-        free(s->key[k]);
-        free(s->device[k]);
-    }
 }
 
 /* Makes a schedule the last start. */
-static sked_status take_start(const sked_i_sequencing *l, const sked_schedule *from, starts *s,
-                              sked_error *err)
+static sked_status take_start(sequences *x, const sked_schedule *from, sked_error *err)
 {
     sked_status st = SKED_OK;
+    const starts *s = &x->first;
     if (s->count < max_starts)
-        SKED_TRY(add_start(l, s, err));
-    memcpy(s->key[s->count - 1], from->start, (size_t)l->n * sizeof *from->start);
-    memcpy(s->device[s->count - 1], from->device, (size_t)l->n * sizeof *from->device);
+        SKED_TRY(add_start(x, err));
+    memcpy(s->key[s->count - 1], from->start, (size_t)from->ops * sizeof *from->start);
+    memcpy(s->device[s->count - 1], from->device, (size_t)from->ops * sizeof *from->device);
 cleanup:
     return st;
-}
-
-/* The device that runs all ops, or as many as any can, in the least time. */
-static int32_t fastest_device(const sked_i_sequencing *l)
-{
-    const sked_i_hetero *u = l->hetero;
-    int32_t best = 0, most = -1;
-    double least = INFINITY;
-    for (int32_t d = 0; u != NULL && d < l->m; d++) {
-        double sum = 0;
-        int32_t able = 0;
-        for (int32_t i = 0; i < l->n; i++) {
-            const double t = sked_i_hetero_time(u, i, d);
-            able += t < INFINITY;
-            sum += t < INFINITY ? t : 0;
-        }
-        if (able > most || (able == most && sum < least)) {
-            best = d;
-            most = able;
-            least = sum;
-        }
-    }
-    return best;
 }
 
 /* Where op i runs when all are to run on device d as far as they can. */
@@ -117,9 +75,11 @@ static int32_t only_device(const sked_i_sequencing *l, int32_t d, int32_t i)
 }
 
 /* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
-static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s, sked_error *err)
+static sked_status make_starts(const sked_i_run *run, sequences *x, sked_error *err)
 {
+    const sked_i_sequencing *l = x->form;
     const sked_problem *p = l->problem;
+    starts *s = &x->first;
     const double share[n_shares] = {(l->m - 1.0) / l->m, 1, 0};
     const sked_i_place how = {.fix_device = p->fix_device,
                               .fix_start = p->fix_start,
@@ -128,13 +88,13 @@ static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l
                               .limit = &run->limit};
     sked_status st = SKED_OK;
     sked_i_placer *placer = NULL;
-    double *up = NULL, late;
-    int32_t *rank = NULL;
-    SKED_NEW(up, l->n);
-    SKED_NEW(rank, l->n);
+    double *up, late;
+    int32_t *rank;
+    SKED_OWN(&x->crew.own, up, l->n);
+    SKED_OWN(&x->crew.own, rank, l->n);
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &placer, err));
     for (int k = 0; k < n_shares && !(k > 0 && sked_i_limit_reached(&run->limit)); k++) {
-        SKED_TRY(add_start(l, s, err));
+        SKED_TRY(add_start(x, err));
         sked_i_upward_ranks(&l->dag, share[k], up);
         for (int32_t i = 0; i < l->n; i++)
             up[i] = -up[i];
@@ -142,25 +102,23 @@ static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l
         sked_error why = {0};
         st = sked_i_placer_run(placer, rank, NULL, &how, s->key[k], s->device[k], &late, &why);
         if (st == SKED_ERR_STOPPED) { /* one device takes no time to fill */
-            drop_start(s);
+            s->count--;
             break;
         }
         if (st != SKED_OK)
             SKED_TRY(sked_i_fail(err, st, "%s", why.message));
     }
     st = SKED_OK;
-    SKED_TRY(add_start(l, s, err));
-    const int32_t alone = fastest_device(l);
+    SKED_TRY(add_start(x, err));
+    const int32_t alone = sked_i_fastest_device(run->costs, NULL, l->n);
     for (int32_t i = 0; i < l->n; i++) {
         s->key[s->count - 1][i] = up[i];
         s->device[s->count - 1][i] = only_device(l, alone, i);
     }
     if (run->options->start != NULL)
-        SKED_TRY(take_start(l, run->options->start, s, err));
+        SKED_TRY(take_start(x, run->options->start, err));
 cleanup:
     sked_i_placer_destroy(placer);
-    free(up);
-    free(rank);
     return st;
 }
 
@@ -195,10 +153,7 @@ static sked_status offer(sked_i_crew_worker *base, const void *solution, sked_er
 
 static void close_worker(sked_i_crew_worker *base)
 {
-    worker *w = (worker *)base;
-    sked_i_anneal_destroy(w->anneal);
-    free(w->scratch);
-    free(w->label);
+    sked_i_anneal_destroy(((worker *)base)->anneal);
 }
 
 static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
@@ -206,13 +161,12 @@ static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
     sked_status st = SKED_OK;
     worker *w = (worker *)base;
     w->shared = (sequences *)base->crew;
-    SKED_TRY(sked_i_anneal_create(w->shared->form, &base->client, see, base->elites.capacity > 0, &w->anneal,
-                                  err));
-    sked_i_anneal_listen(w->anneal, &base->limit);
-    if ((w->scratch = sked_i_alloc(1, base->crew->size)) == NULL)
+    SKED_TRY(sked_i_anneal_create(w->shared->form, &base->client, see, base->elites.capacity > 0,
+                                  &base->limit, &w->anneal, err));
+    w->scratch = sked_i_arena_alloc(&base->hand.own, 1, base->crew->size);
+    SKED_OWN(&base->hand.own, w->label, w->shared->form->m);
+    if (w->scratch == NULL)
         st = sked_i_no_memory(err);
-    else
-        SKED_NEW(w->label, w->shared->form->m);
 cleanup:
     return st;
 }
@@ -308,45 +262,33 @@ static const sked_i_crew_kind sequence_kind = {
 
 /* ------------------------------------------------------------------ the run */
 
-static void destroy_sequences(void *state)
+static void drop(sked_i_crew *crew)
 {
-    sequences *x = state;
-    sked_i_crew_close(&x->crew);
-    free_starts(&x->first);
-    sked_i_sequencing_destroy(x->form);
-    free(x);
+    sked_i_sequencing_destroy(((sequences *)crew)->form);
 }
 
-static sked_status create_sequences(sked_i_run *run, sequences **out, sked_error *err)
+static sked_status make(sked_i_run *run, sked_i_crew *crew, sked_error *err)
 {
     enum { clock_every = 16, large = 2000 }; /* evaluations between looks at the clock; ops */
     sked_status st = SKED_OK;
-    sequences *x = NULL;
-    SKED_NEW0(x, 1);
+    sequences *x = (sequences *)crew;
     SKED_TRY(sked_i_sequencing_create(run->problem, run->costs, &x->form, err));
-    SKED_TRY(make_starts(run, x->form, &x->first, err));
-    sked_i_crew_init(&x->crew, &sequence_kind, sked_i_places_size(x->form->n));
-    x->crew.clock_mask = x->form->n < large ? clock_every - 1 : 0;
-    x->crew.reserve = 2e-6 * x->form->n;
-    x->crew.fixed = run->problem->fix_start != NULL;
-    SKED_TRY(sked_i_run_keep(run, x, destroy_sequences, err));
-    *out = x;
-    return SKED_OK;
+    SKED_TRY(make_starts(run, x, err));
+    sked_i_crew_init(crew, &sequence_kind, sked_i_places_size(x->form->n));
+    crew->clock_mask = x->form->n < large ? clock_every - 1 : 0;
+    crew->reserve = 2e-6 * x->form->n;
+    crew->fixed = run->problem->fix_start != NULL;
 cleanup:
-    if (x != NULL)
-        destroy_sequences(x);
     return st;
 }
 
 sked_status sked_i_sequence_annealing_of_transfers(sked_i_run *run, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    sequences *x = sked_i_run_state(run);
-    if (x == NULL)
-        SKED_TRY(create_sequences(run, &x, err));
-    else if (sked_i_run_incumbent(run) != NULL) /* workers that join later begin there, too */
-        SKED_TRY(take_start(x->form, sked_i_run_incumbent(run), &x->first, err));
-    st = sked_i_crew_run(&x->crew, run, sked_i_crew_goal(&x->crew, run), err);
-cleanup:
-    return st;
+    const bool earlier = sked_i_run_state(run) != NULL;
+    const sked_schedule *incumbent = sked_i_run_incumbent(run);
+    sked_i_crew *crew;
+    sked_status st = sked_i_crew_of_run(run, sizeof(sequences), make, drop, &crew, err);
+    if (st == SKED_OK && earlier && incumbent != NULL) /* workers that join later begin there, too */
+        st = take_start((sequences *)crew, incumbent, err);
+    return st == SKED_OK ? sked_i_crew_run(crew, run, sked_i_crew_goal(crew, run), err) : st;
 }

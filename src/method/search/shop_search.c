@@ -164,42 +164,30 @@ static const sked_i_crew_kind shop_kind = {
 
 /* ------------------------------------------------------------------ the run */
 
-static void destroy_shop(void *state)
+static void drop(sked_i_crew *crew)
 {
-    shop *x = state;
-    sked_i_crew_close(&x->crew);
+    shop *x = (shop *)crew;
     sked_i_shop_destroy(x->times);
     sked_schedule_destroy(x->schedule);
     sked_i_shop_model_destroy(x->model);
-    free(x);
 }
 
-static sked_status create_shop(sked_i_run *run, shop **out, sked_error *err)
+static sked_status make(sked_i_run *run, sked_i_crew *crew, sked_error *err)
 {
     sked_status st = SKED_OK;
-    shop *x = NULL;
-    SKED_NEW0(x, 1);
+    shop *x = (shop *)crew;
     SKED_TRY(sked_i_shop_model_create(run->problem, &x->model, err));
     SKED_TRY(sked_i_shop_create(x->model, &x->times, err));
     SKED_TRY(sked_schedule_create(x->model->n, 0, &x->schedule, err));
-    sked_i_crew_init(&x->crew, &shop_kind, (size_t)x->model->n_members * sizeof(int32_t));
+    sked_i_crew_init(crew, &shop_kind, (size_t)x->model->n_members * sizeof(int32_t));
     x->steps = first_steps;
-    SKED_TRY(sked_i_run_keep(run, x, destroy_shop, err));
-    *out = x;
-    return SKED_OK;
 cleanup:
-    if (x != NULL)
-        destroy_shop(x);
     return st;
 }
 
 sked_status sked_i_disjunctive_search(sked_i_run *run, sked_error *err)
 {
-    sked_status st = SKED_OK;
-    shop *x = sked_i_run_state(run);
-    if (x == NULL)
-        SKED_TRY(create_shop(run, &x, err));
-    st = sked_i_crew_run(&x->crew, run, sked_i_run_bound(run), err);
-cleanup:
-    return st;
+    sked_i_crew *crew;
+    const sked_status st = sked_i_crew_of_run(run, sizeof(shop), make, drop, &crew, err);
+    return st == SKED_OK ? sked_i_crew_run(crew, run, sked_i_run_bound(run), err) : st;
 }
