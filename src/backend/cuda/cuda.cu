@@ -27,11 +27,6 @@ static void wake(void)
 }
 
 extern const sked_i_backend sked_i_backend_cuda;
-const sked_i_backend sked_i_backend_cuda = {"cuda",
-                                            available,
-                                            wake,
-                                            &sked_i_gaus_descent_cuda,
-                                            NULL,
-                                            &sked_i_once_cuda,
-                                            &sked_i_stepwise_cuda};
+const sked_i_backend sked_i_backend_cuda = {
+    "cuda", available, wake, &sked_i_gaus_descent_cuda, NULL, &sked_i_once_cuda, &sked_i_stepwise_cuda};
 }
