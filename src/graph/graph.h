@@ -13,11 +13,11 @@
 
 #include <assert.h>
 
-/* Open addressing table from names to indices; names live in a pool owned by someone else. */
+/* Open addressing table from names to indices, with the names themselves. */
 typedef struct sked_i_names {
-    char *pool; /* 0-terminated strings */
-    int64_t pool_size, pool_cap;
-    int64_t *offset; /* [count] into pool */
+    char *text; /* 0-terminated strings */
+    int64_t text_size, text_cap;
+    int64_t *offset; /* [count] into text */
     int64_t offset_cap;
     int32_t count;
     uint64_t *slot; /* [slots], hash in the upper half, index + 1 in the lower, 0: free */
@@ -74,7 +74,7 @@ void sked_i_names_free(sked_i_names *t);
 static inline const char *sked_i_names_at(const sked_i_names *t, int32_t i)
 {
     assert(i >= 0 && i < t->count);
-    return t->pool + t->offset[i];
+    return t->text + t->offset[i];
 }
 
 /* Name of an op for messages: its name or index, quoted safely, in buf. */

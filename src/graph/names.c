@@ -70,20 +70,20 @@ int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *f
     *fresh = t->slot[k] == 0;
     if (!*fresh)
         return entry_index(t->slot[k]);
-    if (t->count == INT32_MAX || !SKED_GROW(t->pool, t->pool_cap, t->pool_size + (int64_t)size + 1) ||
+    if (t->count == INT32_MAX || !SKED_GROW(t->text, t->text_cap, t->text_size + (int64_t)size + 1) ||
         !SKED_GROW(t->offset, t->offset_cap, t->count + 1))
         return -1;
-    memcpy(t->pool + t->pool_size, name, size);
-    t->pool[t->pool_size + (int64_t)size] = 0;
-    t->offset[t->count] = t->pool_size;
-    t->pool_size += (int64_t)size + 1;
+    memcpy(t->text + t->text_size, name, size);
+    t->text[t->text_size + (int64_t)size] = 0;
+    t->offset[t->count] = t->text_size;
+    t->text_size += (int64_t)size + 1;
     t->slot[k] = entry(h, t->count);
     return t->count++;
 }
 
 void sked_i_names_free(sked_i_names *t)
 {
-    free(t->pool);
+    free(t->text);
     free(t->offset);
     free(t->slot);
     *t = (sked_i_names){0};

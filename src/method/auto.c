@@ -1,6 +1,7 @@
 /*
  * The default: a portfolio. Quick methods first, then the improving ones share what is left of the time.
- * All members offer into one pool, so the answer is never worse than what any of them found in its share.
+ * All members offer to one list of incumbents, so the answer is never worse than what any of them found in
+ * its share.
  *
  * Members take turns on all threads. With several threads, the member that proves gets one of them from the
  * start, beside the member before it: a proof ends the run early. A member that keeps its state goes on from

@@ -19,7 +19,7 @@ sked_status sked_i_driver_open(sked_i_run *run, int32_t wanted, sked_error *err)
     SKED_NEW0(run->driver, 1);
     run->driver->second_bound = -INFINITY;
     run->driver->curve.begin = run->limit.begin;
-    SKED_TRY(sked_i_incumbents_open(&run->driver->pool, run->problem, wanted, err));
+    SKED_TRY(sked_i_incumbents_open(&run->driver->incumbents, run->problem, wanted, err));
 cleanup:
     return st;
 }
@@ -32,7 +32,7 @@ void sked_i_driver_close(sked_i_run *run)
     for (int64_t k = 0; k < d->n_states; k++)
         if (d->state[k].state != NULL)
             d->state[k].destroy(d->state[k].state);
-    sked_i_incumbents_close(&d->pool);
+    sked_i_incumbents_close(&d->incumbents);
     sked_i_value_curve_free(&d->curve);
     free(d->state);
     free(d->row);
@@ -44,28 +44,28 @@ void sked_i_driver_close(sked_i_run *run)
 
 const sked_schedule *sked_i_run_incumbent(const sked_i_run *run)
 {
-    const sked_i_incumbents *pool = &run->driver->pool;
-    return pool->count > 0 ? pool->entry[0].schedule : NULL;
+    const sked_i_incumbents *list = &run->driver->incumbents;
+    return list->count > 0 ? list->entry[0].schedule : NULL;
 }
 
 double sked_i_run_best(const sked_i_run *run)
 {
-    return sked_i_incumbents_best(&run->driver->pool).by[1];
+    return sked_i_incumbents_best(&run->driver->incumbents).by[1];
 }
 
 double sked_i_run_best_length(const sked_i_run *run)
 {
-    return sked_i_incumbents_best(&run->driver->pool).by[2];
+    return sked_i_incumbents_best(&run->driver->incumbents).by[2];
 }
 
 int32_t sked_i_run_wanted(const sked_i_run *run)
 {
-    return run->driver->pool.capacity;
+    return run->driver->incumbents.capacity;
 }
 
 int32_t sked_i_run_count(const sked_i_run *run)
 {
-    return run->driver->pool.count;
+    return run->driver->incumbents.count;
 }
 
 bool sked_i_interval_first(const sked_problem *p)
@@ -108,7 +108,7 @@ static sked_status take_in(sked_i_run *run, const sked_schedule *s, sked_i_resul
     const double before = sked_i_run_best(run);
     bool kept;
     assert(d->current != NULL);
-    const sked_status inserted = sked_i_incumbents_insert(&d->pool, s, rank, d->current, &kept, err);
+    const sked_status inserted = sked_i_incumbents_insert(&d->incumbents, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
     sked_i_driver_note(run);
     SKED_LOG(better ? 1 : 2, "driver", "%s offers %g (incumbent %g, bound %g)%s", d->current, rank.by[1],
@@ -220,8 +220,8 @@ bool sked_i_run_proved(const sked_i_run *run)
 bool sked_i_driver_meets_bound(const sked_i_run *run)
 {
     const sked_i_driver *d = run->driver;
-    const sked_i_result_rank best = sked_i_incumbents_best(&d->pool);
-    if (d->pool.count == 0 || (sked_i_interval_first(run->problem) && best.by[0] > d->least_ii))
+    const sked_i_result_rank best = sked_i_incumbents_best(&d->incumbents);
+    if (d->incumbents.count == 0 || (sked_i_interval_first(run->problem) && best.by[0] > d->least_ii))
         return false;
     const double slack = run->problem->graph->integral ? 0 : 1e-9 * fabs(best.by[1]);
     const bool at_least = d->bounded_ii > 0 && best.by[0] == d->bounded_ii;

@@ -14,7 +14,7 @@ typedef struct sked_i_kept_state {
 } sked_i_kept_state;
 
 typedef struct sked_i_driver {
-    sked_i_incumbents pool;
+    sked_i_incumbents incumbents;
     double bound;        /* proven lower bound of the objective */
     double second_bound; /* objective ii: bound of the length at II = bound; else -INFINITY */
     double least_ii;     /* another objective at the least interval: proven bound of that; else 0 */

@@ -68,11 +68,11 @@ static news describe(const sked_i_run *run)
     news n = {.bound = d->proved && !by_length ? fmax(d->bound, sked_i_run_best(run)) : d->bound,
               .second_bound = d->second_bound,
               .least_ii = d->least_ii,
-              .rank = sked_i_incumbents_best(&d->pool)};
+              .rank = sked_i_incumbents_best(&d->incumbents)};
     n.brings = sked_i_result_rank_precedes(n.rank, d->exchange->told);
     if (n.brings) {
-        n.ii = d->pool.entry[0].schedule->ii;
-        snprintf(n.maker, sizeof n.maker, "%s", d->pool.entry[0].maker);
+        n.ii = d->incumbents.entry[0].schedule->ii;
+        snprintf(n.maker, sizeof n.maker, "%s", d->incumbents.entry[0].maker);
     }
     return n;
 }
@@ -89,7 +89,7 @@ static sked_status tell(sked_i_run *run, sked_error *err)
         return sked_i_no_memory(err);
     memcpy(message, &n, sizeof n);
     if (n.brings) {
-        const sked_schedule *s = run->driver->pool.entry[0].schedule;
+        const sked_schedule *s = run->driver->incumbents.entry[0].schedule;
         const size_t starts = (size_t)s->ops * sizeof *s->start;
         memcpy(message + sizeof n, s->start, starts);
         if (s->device != NULL)
@@ -112,7 +112,7 @@ static sked_status take_schedule(sked_i_run *run, const news *n, const char *row
     sked_schedule *s = NULL;
     if (sked_i_result_rank_precedes(n->rank, d->exchange->told))
         d->exchange->told = n->rank;
-    if (!sked_i_result_rank_precedes(n->rank, sked_i_incumbents_best(&d->pool)))
+    if (!sked_i_result_rank_precedes(n->rank, sked_i_incumbents_best(&d->incumbents)))
         return SKED_OK;
     if (maker == NULL)
         return sked_i_fail(err, SKED_ERR_BUG, "another rank sent a schedule of no method");

@@ -7,80 +7,80 @@
 #include <assert.h>
 #include <string.h>
 
-sked_status sked_i_incumbents_open(sked_i_incumbents *pool, const sked_problem *p, int32_t capacity,
+sked_status sked_i_incumbents_open(sked_i_incumbents *list, const sked_problem *p, int32_t capacity,
                                    sked_error *err)
 {
     sked_status st = SKED_OK;
     assert(capacity >= 1);
-    *pool = (sked_i_incumbents){.capacity = capacity, .interchangeable = p->machine == NULL};
-    SKED_NEW(pool->entry, capacity);
+    *list = (sked_i_incumbents){.capacity = capacity, .interchangeable = p->machine == NULL};
+    SKED_NEW(list->entry, capacity);
 cleanup:
     return st;
 }
 
-void sked_i_incumbents_close(sked_i_incumbents *pool)
+void sked_i_incumbents_close(sked_i_incumbents *list)
 {
-    for (int32_t k = 0; k < pool->count; k++)
-        sked_schedule_destroy(pool->entry[k].schedule);
-    free(pool->entry);
-    *pool = (sked_i_incumbents){0};
+    for (int32_t k = 0; k < list->count; k++)
+        sked_schedule_destroy(list->entry[k].schedule);
+    free(list->entry);
+    *list = (sked_i_incumbents){0};
 }
 
-static bool already_there(const sked_i_incumbents *pool, int32_t place, const sked_schedule *s,
+static bool already_there(const sked_i_incumbents *list, int32_t place, const sked_schedule *s,
                           sked_i_result_rank rank)
 {
-    for (int32_t j = place - 1; j >= 0 && !sked_i_result_rank_precedes(pool->entry[j].rank, rank); j--)
-        if (sked_i_schedule_equal(pool->entry[j].schedule, s, pool->interchangeable))
+    for (int32_t j = place - 1; j >= 0 && !sked_i_result_rank_precedes(list->entry[j].rank, rank); j--)
+        if (sked_i_schedule_equal(list->entry[j].schedule, s, list->interchangeable))
             return true;
     return false;
 }
 
-sked_status sked_i_incumbents_insert(sked_i_incumbents *pool, const sked_schedule *s, sked_i_result_rank rank,
+sked_status sked_i_incumbents_insert(sked_i_incumbents *list, const sked_schedule *s, sked_i_result_rank rank,
                                      const char *maker, bool *kept, sked_error *err)
 {
-    int32_t place = pool->count;
+    int32_t place = list->count;
     *kept = false;
-    while (place > 0 && sked_i_result_rank_precedes(rank, pool->entry[place - 1].rank))
+    while (place > 0 && sked_i_result_rank_precedes(rank, list->entry[place - 1].rank))
         place--;
-    if (place == pool->capacity || already_there(pool, place, s, rank))
+    if (place == list->capacity || already_there(list, place, s, rank))
         return SKED_OK;
     sked_schedule *copy = NULL;
     const sked_status st = sked_schedule_clone(s, &copy, err);
     if (st != SKED_OK)
         return st;
-    if (pool->count == pool->capacity)
-        sked_schedule_destroy(pool->entry[--pool->count].schedule);
-    memmove(pool->entry + place + 1, pool->entry + place,
-            (size_t)(pool->count - place) * sizeof *pool->entry);
-    pool->entry[place] = (sked_i_incumbent){copy, rank, maker};
-    pool->count++;
+    if (list->count == list->capacity)
+        sked_schedule_destroy(list->entry[--list->count].schedule);
+    memmove(list->entry + place + 1, list->entry + place,
+            (size_t)(list->count - place) * sizeof *list->entry);
+    list->entry[place] = (sked_i_incumbent){copy, rank, maker};
+    list->count++;
     *kept = true;
-    assert(place == 0 || !sked_i_result_rank_precedes(rank, pool->entry[place - 1].rank));
+    assert(place == 0 || !sked_i_result_rank_precedes(rank, list->entry[place - 1].rank));
     return SKED_OK;
 }
 
-sked_status sked_i_incumbents_choose(sked_i_incumbents *pool, const sked_problem *p, const sked_i_costs *c,
+sked_status sked_i_incumbents_choose(sked_i_incumbents *list, const sked_problem *p, const sked_i_costs *c,
                                      int32_t top, double min_distance, sked_schedule **chosen, int32_t *count,
                                      sked_error *err)
 {
-    assert(top <= pool->count);
+    assert(top <= list->count);
     int32_t n = 0;
-    for (int32_t i = 0; i < pool->count && n < top; i++) {
+    for (int32_t i = 0; i < list->count && n < top; i++) {
         bool apart;
         const sked_status st =
-            sked_i_schedule_apart(p, c, pool->entry[i].schedule, chosen, n, min_distance, &apart, err);
+            sked_i_schedule_apart(p, c, list->entry[i].schedule, chosen, n, min_distance, &apart, err);
         if (st != SKED_OK)
             return st;
         if (apart)
-            chosen[n++] = pool->entry[i].schedule;
+            chosen[n++] = list->entry[i].schedule;
     }
-    for (int32_t i = 0, j = 0; i < pool->count; i++) {
-        if (j < n && pool->entry[i].schedule == chosen[j])
+    for (int32_t i = 0, j = 0; i < list->count; i++) {
+        if (j < n && list->entry[i].schedule == chosen[j])
             j++;
         else
-            sked_schedule_destroy(pool->entry[i].schedule);
+            sked_schedule_destroy(list->entry[i].schedule);
     }
-    pool->count = 0;
+    list->count = 0;
     *count = n;
     return SKED_OK;
 }

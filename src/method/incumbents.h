@@ -32,26 +32,26 @@ typedef struct sked_i_incumbents {
 } sked_i_incumbents;
 
 /* For schedules of p. */
-SKED_MUST_CHECK sked_status sked_i_incumbents_open(sked_i_incumbents *pool, const sked_problem *p,
+SKED_MUST_CHECK sked_status sked_i_incumbents_open(sked_i_incumbents *list, const sked_problem *p,
                                                    int32_t capacity, sked_error *err);
-void sked_i_incumbents_close(sked_i_incumbents *pool);
+void sked_i_incumbents_close(sked_i_incumbents *list);
 /* Rank of the best entry; worst of all while there is none. */
-static inline sked_i_result_rank sked_i_incumbents_best(const sked_i_incumbents *pool)
+static inline sked_i_result_rank sked_i_incumbents_best(const sked_i_incumbents *list)
 {
-    return pool->count > 0 ? pool->entry[0].rank : SKED_I_RESULT_RANK_WORST;
+    return list->count > 0 ? list->entry[0].rank : SKED_I_RESULT_RANK_WORST;
 }
 /*
- * Keeps a copy of s unless it is worse than all of a full pool or already there. Of equal ranks the earlier
+ * Keeps a copy of s unless it is worse than all of a full list or already there. Of equal ranks the earlier
  * one stays ahead. *kept: it was taken in. O(capacity + ops per entry of equal rank).
  */
-SKED_MUST_CHECK sked_status sked_i_incumbents_insert(sked_i_incumbents *pool, const sked_schedule *s,
+SKED_MUST_CHECK sked_status sked_i_incumbents_insert(sked_i_incumbents *list, const sked_schedule *s,
                                                      sked_i_result_rank rank, const char *maker, bool *kept,
                                                      sked_error *err);
 /*
  * Moves the best entries into chosen[top] (room for top), each at least min_distance (GED, percent) from
  * those before it, and destroys the others. Returns the number chosen in *count.
  */
-SKED_MUST_CHECK sked_status sked_i_incumbents_choose(sked_i_incumbents *pool, const sked_problem *p,
+SKED_MUST_CHECK sked_status sked_i_incumbents_choose(sked_i_incumbents *list, const sked_problem *p,
                                                      const sked_i_costs *c, int32_t top, double min_distance,
                                                      sked_schedule **chosen, int32_t *count, sked_error *err);
 #endif

@@ -108,8 +108,8 @@ static sked_status deliver(sked_i_run *run, sked_result *out, sked_error *err)
     sked_status st = SKED_OK;
     sked_schedule **chosen = NULL;
     SKED_NEW(chosen, top);
-    SKED_TRY(sked_i_incumbents_choose(&run->driver->pool, run->problem, run->costs, top, opt->min_distance,
-                                      chosen, &out->count, err));
+    SKED_TRY(sked_i_incumbents_choose(&run->driver->incumbents, run->problem, run->costs, top,
+                                      opt->min_distance, chosen, &out->count, err));
     out->schedule = chosen;
     return SKED_OK;
 cleanup:
@@ -215,7 +215,7 @@ static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin,
                           sked_result *out, sked_error *err)
 {
     sked_i_driver *d = run->driver;
-    if (d->pool.count == 0)
+    if (d->incumbents.count == 0)
         return none_found(m, run, err);
     sked_status st = raise_at_interval(run, err);
     if (st != SKED_OK)
@@ -224,7 +224,7 @@ static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin,
     r.optimal = d->proved || sked_i_driver_meets_bound(run);
     if (d->proved && run->problem->objective != SKED_OBJECTIVE_II)
         r.lower_bound = r.value;
-    snprintf(r.method, sizeof r.method, "%s", d->pool.entry[0].maker);
+    snprintf(r.method, sizeof r.method, "%s", d->incumbents.entry[0].maker);
     snprintf(r.note, sizeof r.note, "%s", d->note);
     if (SKED_KNOWS(out, statistics))
         st = hand_statistics(d, &r, err);
@@ -300,7 +300,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     const double called = sked_clock();
     st = sked_i_driver_run(&run, m, opt->settings, opt->n_settings, err);
     const double build_seconds = sked_clock() - called - run.driver->judging;
-    if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.driver->pool.count > 0))
+    if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.driver->incumbents.count > 0))
         st = finish(m, &run, begin, build_seconds, out, err);
 cleanup:
     sked_i_exchange_close(exchange);

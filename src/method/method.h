@@ -112,7 +112,8 @@ void sked_i_run_tally(sked_i_run *run, const char *name, int64_t calls, double s
 
 /* ------------------------------------------------------------------ methods inside methods */
 
-/* Another method on the same problem inside this run (portfolios, warm starts): it offers into the same pool.
+/* Another method on the same problem inside this run (portfolios, warm starts): it offers to the same
+ * incumbents.
  */
 typedef struct sked_i_member {
     const char *method;
@@ -134,9 +135,9 @@ SKED_MUST_CHECK sked_status sked_i_run_keep(sked_i_run *run, void *state, void (
                                             sked_error *err);
 
 /*
- * One thread's own run of the same problem: its own pool, bounds and counters, one thread, no progress. The
- * thread offers and raises bounds there; between parallel stretches the caller joins the shares in the order
- * of their numbers, so that results do not depend on timing.
+ * One thread's own run of the same problem: its own incumbents, bounds and counters, one thread, no progress.
+ * The thread offers and raises bounds there; between parallel stretches the caller joins the shares in the
+ * order of their numbers, so that results do not depend on timing.
  */
 typedef struct sked_i_share {
     sked_i_run run;

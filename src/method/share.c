@@ -25,11 +25,11 @@ sked_status sked_i_driver_pass_on(sked_i_run *run, const sked_schedule *s, const
 
 sked_status sked_i_share_tell(sked_i_share *share, const sked_i_run *run, sked_error *err)
 {
-    const sked_i_incumbents *pool = &run->driver->pool;
+    const sked_i_incumbents *list = &run->driver->incumbents;
     sked_i_driver_take_bounds(share->run.driver, run->driver);
-    return sked_i_result_rank_precedes(sked_i_incumbents_best(pool),
-                                       sked_i_incumbents_best(&share->run.driver->pool))
-               ? sked_i_driver_take_over(&share->run, &pool->entry[0], err)
+    return sked_i_result_rank_precedes(sked_i_incumbents_best(list),
+                                       sked_i_incumbents_best(&share->run.driver->incumbents))
+               ? sked_i_driver_take_over(&share->run, &list->entry[0], err)
                : SKED_OK;
 }
 
@@ -77,11 +77,11 @@ sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *
     sked_i_driver *from = share->run.driver, *d = run->driver;
     assert(from != d && from->exchange == NULL);
     sked_status st = SKED_OK;
-    const bool better =
-        sked_i_result_rank_precedes(sked_i_incumbents_best(&from->pool), sked_i_incumbents_best(&d->pool));
+    const bool better = sked_i_result_rank_precedes(sked_i_incumbents_best(&from->incumbents),
+                                                    sked_i_incumbents_best(&d->incumbents));
     if (sked_i_run_wanted(run) > 1 || better)
-        for (int32_t k = 0; k < from->pool.count; k++)
-            SKED_TRY(sked_i_driver_take_over(run, &from->pool.entry[k], err));
+        for (int32_t k = 0; k < from->incumbents.count; k++)
+            SKED_TRY(sked_i_driver_take_over(run, &from->incumbents.entry[k], err));
     sked_i_driver_take_bounds(d, from);
     for (int64_t k = 0; k < from->n_rows; k++) {
         sked_statistic row = from->row[k];

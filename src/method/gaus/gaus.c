@@ -110,7 +110,7 @@ static bool list_suffices(const sked_i_run *run)
 
 /*
  * Loads: on sparse graphs force-directed scheduling is sometimes the better start. It comes before list, for
- * it continues from the best in the pool; in a portfolio it has had its turn.
+ * it continues from the incumbent; in a portfolio it has had its turn.
  */
 static bool wants_forces(const sked_i_run *run)
 {

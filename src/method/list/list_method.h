@@ -6,8 +6,8 @@
 #include "method/starts.h"
 
 /*
- * Objectives resource and cost; objective memory. Every variant is offered. plan: the problem, or on unequal
- * devices its relaxation; w: its windows.
+ * Objectives resource and cost; objective memory. Every variant is offered. plan: the problem, or on
+ * heterogeneous devices its relaxation; w: its windows.
  */
 SKED_MUST_CHECK sked_status sked_i_list_fill(sked_i_run *run, const sked_problem *plan,
                                              const sked_i_windows *w, sked_error *err);
