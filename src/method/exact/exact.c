@@ -42,16 +42,15 @@ static sked_status refuse_branch(const sked_problem *p, sked_error *err)
 {
     if (sked_i_has_memory_limit(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "exact proves memory limits on one device or without devices, where times are "
-                           "whole or have few decimals");
+                           "exact takes memory limits on one device or without devices, where times are "
+                           "whole or have at most six decimals");
     if (p->machine != NULL || p->devices > 0)
         return sked_i_fail(
             err, SKED_ERR_UNSUPPORTED,
-            "exact proves nothing about as many ops and devices as these, nor about devices to "
-            "choose beside limited resources unless times are whole or have few decimals");
+            "exact chooses devices where ops x ops x devices is 60,000 at most; beside limited resources "
+            "times must be whole or have at most six decimals");
     return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                       "exact proves nothing about limited resources unless times are whole or have few "
-                       "decimals");
+                       "exact takes limited resources where times are whole or have at most six decimals");
 }
 
 /* The engine for this problem, or why there is none. */
