@@ -95,14 +95,14 @@ static sked_status compare(const arguments *a, const sked_sampler *m, const sked
 
 static void print_row(const char *label, const row *r, const char *rule)
 {
-    printf("%-34s %4d %8.2f %8.2f %8.2f %8.2f   (%s)\n", label, r->count, 100 * r->best / r->count,
+    printf("%-38s %4d %8.2f %8.2f %8.2f %8.2f   (%s)\n", label, r->count, 100 * r->best / r->count,
            100 * r->mean / r->count, 100 * r->rule / r->count, 100 * r->over_rule / r->count, rule);
     fflush(stdout);
 }
 
 static void print_head(const char *title)
 {
-    printf("%s\n%-34s %4s %8s %8s %8s %8s\n", title, "[% of search]", "n", "top 1", "mean", "rule",
+    printf("%s\n%-38s %4s %8s %8s %8s %8s\n", title, "[% of search]", "n", "top 1", "mean", "rule",
            "top/rule");
 }
 
