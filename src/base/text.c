@@ -139,7 +139,7 @@ bool sked_parse_number(const char *text, double *out)
 /* Digits d1 d2 ... and the exponent of d1 as text: plain where short, else with an exponent. */
 static void assemble(char *out, bool negative, const char *digits, int n, int exponent)
 {
-    assert(n >= 1 && n <= 17 && digits[0] != '0');
+    assert(n >= 1 && n <= 17);
     if (negative)
         *out++ = '-';
     if (exponent < -5 || exponent > 16) {
@@ -570,7 +570,7 @@ const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size)
 
 sked_i_quoted sked_i_quoted_bytes(const char *s, size_t size)
 {
-    sked_i_quoted q;
+    sked_i_quoted q = {{0}};
     escape_into(s, size, q.text, sizeof q.text - 1);
     return q;
 }

@@ -138,9 +138,10 @@ static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_
 static sked_status rank_by(const sked_i_dag *v, const double *key, const double *second, int32_t *rank,
                            sked_error *err)
 {
-    sked_i_keyed *items = sked_i_alloc(2 * (int64_t)v->n, sizeof *items), *spare = items + v->n;
+    sked_i_keyed *items = sked_i_alloc(2 * (int64_t)v->n, sizeof *items);
     if (items == NULL)
         return sked_i_no_memory(err);
+    sked_i_keyed *const spare = items + v->n;
     for (int32_t k = 0; k < v->n; k++)
         items[k] = (sked_i_keyed){second ? sked_i_sort_key(-second[v->order[k]]) : 0, v->order[k]};
     if (second)
@@ -161,11 +162,12 @@ static sked_status rank_by(const sked_i_dag *v, const double *key, const double 
 static sked_status rank_by_path(const sked_i_dag *v, const double *tail, int32_t *rank, sked_error *err)
 {
     enum { few_bits = 8, most = (1 << few_bits) - 1 };
-    uint64_t *items = sked_i_alloc(2 * (int64_t)v->n, sizeof *items), *spare = items + v->n;
+    uint64_t *items = sked_i_alloc(2 * (int64_t)v->n, sizeof *items);
     double longest = 0;
     int place_bits = 1;
     if (items == NULL)
         return sked_i_no_memory(err);
+    uint64_t *const spare = items + v->n;
     while (v->n >> place_bits > 0)
         place_bits++;
     for (int32_t i = 0; i < v->n; i++)
