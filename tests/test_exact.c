@@ -254,7 +254,7 @@ static void refuses_what_is_too_large(void **state)
           run_exact(&r.problem, (settings){{"engine=branch"}, 1}, &result, err));
     random_problem_free(&r);
     random_problem_make(1, RANDOM_RESOURCES | RANDOM_REAL, 8, 8, &r);
-    FAILS(SKED_ERR_UNSUPPORTED, "unless times are whole", run_exact(&r.problem, alone, &result, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "where times are whole", run_exact(&r.problem, alone, &result, err));
     random_problem_free(&r);
 }
 
