@@ -157,7 +157,7 @@ static void add_between(sked_i_timeline *tl, int32_t i, double begin, double end
 
 void sked_i_timeline_use(sked_i_timeline *tl, double begin, double end, double amount)
 {
-    assert(begin >= 0 && begin < end);
+    assert(begin >= 0 && begin <= end); /* equal: so late that the time between is lost */
     ensure_step(tl, begin);
     ensure_step(tl, end);
     add_between(tl, tl->root, begin, end, amount, false, false);

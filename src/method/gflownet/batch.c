@@ -131,7 +131,7 @@ static void collect(RN(batch) * b, int32_t part, int32_t k)
 {
     RN(gradient) *g = &b->gradient[part];
     real *plain = b->plain[part].block, *weighed = b->weighed[part].block;
-    assert(b->pass.taken[part] && b->plain[part].size == g->size && b->weighed[part].size == g->size);
+    assert(b->plain[part].size == g->size && b->weighed[part].size == g->size);
     const real weight = (real)(zeta_of(b, k) - zeta_of(b, first_of(b, part)));
     for (int64_t i = 0; i < g->size; i++) {
         plain[i] += g->block[i];
