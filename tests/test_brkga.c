@@ -310,6 +310,39 @@ static void moves_are_timed_exactly(void **state)
     }
 }
 
+/* A fixed start may lie before that of a predecessor, where a plan cannot keep it: the list stays an order.
+ */
+static void fixed_starts_in_the_way_keep_the_order(void **state)
+{
+    (void)state;
+    const double fixed[] = {NAN, 1, 0}, start[] = {2, 1, 0};
+    const int32_t device[] = {0, 0, 0};
+    const sked_edge edge = {0, 1, 0, 0, 0};
+    sked_builder *builder = NULL;
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_i_sequencing *l = NULL;
+    sked_i_sequence *s = NULL;
+    OK(sked_builder_create(&builder, err));
+    for (int k = 0; k < 3; k++)
+        OK(sked_builder_add_op(builder, NULL, NULL, k == 0 ? 5 : 2 * (k == 2), NULL, err));
+    OK(sked_builder_add_edge(builder, &edge, err));
+    OK(sked_builder_finish(builder, &g, err));
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    p.latency = 1;
+    p.fix_start = fixed;
+    const sked_i_costs costs = sked_i_costs_of_equal(&p);
+    OK(sked_i_sequencing_create(&p, &costs, &l, err));
+    OK(sked_i_sequence_create(l, &s, err));
+    sked_i_sequence_load(s, start, device);
+    assert_true(s->place[0] < s->place[1]);
+    sked_i_sequence_destroy(s);
+    sked_i_sequencing_destroy(l);
+    sked_graph_destroy(g);
+    sked_builder_destroy(builder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +355,7 @@ int main(void)
         cmocka_unit_test(horizons_that_cannot_be_kept),
         cmocka_unit_test(transfers_are_worth_avoiding),
         cmocka_unit_test(moves_are_timed_exactly),
+        cmocka_unit_test(fixed_starts_in_the_way_keep_the_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,6 +270,19 @@ void sked_i_sequence_sort(sked_i_sequence *s)
     }
 }
 
+/* Starts that no predecessor follows, in s->trial: one that was fixed may lie before those it cannot meet. */
+static const double *behind_predecessors(sked_i_sequence *s, const double *start)
+{
+    const sked_i_sequencing *l = s->form;
+    for (int32_t k = 0; k < l->n; k++) {
+        const int32_t i = l->dag.order[k];
+        s->trial[i] = start[i];
+        for (int64_t q = l->dag.in.ptr[i]; q < l->dag.in.ptr[i + 1]; q++)
+            s->trial[i] = fmax(s->trial[i], s->trial[l->dag.in.op[q]]);
+    }
+    return s->trial;
+}
+
 void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t *device)
 {
     const sked_i_sequencing *l = s->form;
@@ -280,7 +293,7 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
     for (int32_t k = 0; k < l->n; k++)
         s->place[s->list[k]] = k;
     if (l->orderly)
-        sort_list(s, start);
+        sort_list(s, l->problem->fix_start != NULL ? behind_predecessors(s, start) : start);
     assert(is_topological(s));
     if (l->plain)
         time_all(s);
