@@ -337,6 +337,8 @@ static void fixed_starts_in_the_way_keep_the_order(void **state)
     OK(sked_i_sequence_create(l, &s, err));
     sked_i_sequence_load(s, start, device);
     assert_true(s->place[0] < s->place[1]);
+    sked_i_sequence_sort(s);
+    assert_true(s->place[0] < s->place[1]);
     sked_i_sequence_destroy(s);
     sked_i_sequencing_destroy(l);
     sked_graph_destroy(g);

@@ -258,18 +258,6 @@ static bool is_topological(const sked_i_sequence *s)
 }
 #endif
 
-void sked_i_sequence_sort(sked_i_sequence *s)
-{
-    if (!s->form->orderly)
-        return;
-    sort_list(s, s->start);
-    assert(is_topological(s));
-    if (s->form->plain) {
-        s->before[0] = s->after[s->form->n] = 0;
-        refresh_finishes(s, 0, s->form->n - 1);
-    }
-}
-
 /* Starts that no predecessor follows, in s->trial: one that was fixed may lie before those it cannot meet. */
 static const double *behind_predecessors(sked_i_sequence *s, const double *start)
 {
@@ -283,6 +271,24 @@ static const double *behind_predecessors(sked_i_sequence *s, const double *start
     return s->trial;
 }
 
+/* Orders the list by starts: ties as they are. */
+static void sort_by_start(sked_i_sequence *s, const double *start)
+{
+    sort_list(s, s->form->problem->fix_start != NULL ? behind_predecessors(s, start) : start);
+    assert(is_topological(s));
+}
+
+void sked_i_sequence_sort(sked_i_sequence *s)
+{
+    if (!s->form->orderly)
+        return;
+    sort_by_start(s, s->start);
+    if (s->form->plain) {
+        s->before[0] = s->after[s->form->n] = 0;
+        refresh_finishes(s, 0, s->form->n - 1);
+    }
+}
+
 void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t *device)
 {
     const sked_i_sequencing *l = s->form;
@@ -293,8 +299,7 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
     for (int32_t k = 0; k < l->n; k++)
         s->place[s->list[k]] = k;
     if (l->orderly)
-        sort_list(s, l->problem->fix_start != NULL ? behind_predecessors(s, start) : start);
-    assert(is_topological(s));
+        sort_by_start(s, start);
     if (l->plain)
         time_all(s);
     else
