@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does a change keep the results? Usage: same-bytes.py OLD_SKED NEW_SKED [WORD ...]
 
-Runs some two hundred commands with two builds of `sked` and compares every file they write and what they print, byte by
+Runs some 280 commands with two builds of `sked` and compares every file they write and what they print, byte by
 byte. Runs end by iterations, never by the clock. With WORDs: the commands whose name holds one of them. Uses generated
 graphs, the examples, and the benchmark data beside the repository where they are. Exit 1 where anything differs."""
 import os
