@@ -258,7 +258,10 @@ static bool is_topological(const sked_i_sequence *s)
 }
 #endif
 
-/* Starts that no predecessor follows, in s->trial: one that was fixed may lie before those it cannot meet. */
+/*
+ * The starts, each at least those of its predecessors, in s->trial: a fixed op keeps its time in a schedule
+ * where a predecessor starts later.
+ */
 static const double *behind_predecessors(sked_i_sequence *s, const double *start)
 {
     const sked_i_sequencing *l = s->form;
@@ -271,7 +274,7 @@ static const double *behind_predecessors(sked_i_sequence *s, const double *start
     return s->trial;
 }
 
-/* Orders the list by starts: ties as they are. */
+/* Orders the list by starts; ties stay as they are. */
 static void sort_by_start(sked_i_sequence *s, const double *start)
 {
     sort_list(s, s->form->problem->fix_start != NULL ? behind_predecessors(s, start) : start);
