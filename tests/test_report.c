@@ -5,6 +5,7 @@
 #include "report_samples.h"
 
 #include "base/file.h"
+#include "report/axis.h"
 #include "report/label.h"
 #include "report/page.h"
 #include "report/palette.h"
@@ -88,24 +89,78 @@ static sked_i_view view_of(const sample *s)
 
 /* ------------------------------------------------------------------ labels */
 
+static int ticks_of(double from, double to, int most, sked_i_tick *tick)
+{
+    const sked_i_axis a = {.from = from, .to = to, .high = 100};
+    return sked_i_axis_ticks(&a, most, tick);
+}
+
 static void test_ticks(void **state)
 {
     (void)state;
-    char text[40];
-    sked_i_ticks t = sked_i_ticks_choose(100, 10);
-    assert_int_equal(t.mantissa, 1);
-    assert_int_equal(t.exponent, 1);
-    assert_string_equal(sked_i_ticks_label(&t, 7, text, sizeof text), "70");
-    t = sked_i_ticks_choose(0.7, 8);
-    assert_string_equal(sked_i_ticks_label(&t, 3, text, sizeof text),
-                        "0.3"); /* 3 * 0.1 is not 0.3 in binary */
-    t = sked_i_ticks_choose(3e9, 10);
-    assert_string_equal(sked_i_ticks_label(&t, 2, text, sizeof text), "10e8");
-    assert_string_equal(sked_i_ticks_label(&t, 0, text, sizeof text), "0");
+    sked_i_tick t[SKED_I_MOST_TICKS];
+    assert_int_equal(ticks_of(0, 100, 10, t), 11);
+    assert_string_equal(t[7].label, "70");
+    assert_int_equal(ticks_of(0, 0.7, 8, t), 8);
+    assert_string_equal(t[3].label, "0.3"); /* 3 * 0.1 is not 0.3 in binary */
+    assert_int_equal(ticks_of(-3e9, 3e9, 6, t), 7);
+    assert_string_equal(t[0].label, "-3e9");
+    assert_string_equal(t[3].label, "0");
+    assert_int_equal(ticks_of(1.1e-9, 1.4e-9, 4, t), 4);
+    assert_string_equal(t[1].label, "1.2e-9");
     for (double span = 1e-12; span < 1e15; span *= 3.7) {
-        t = sked_i_ticks_choose(span, 12);
-        assert_true(span / t.step <= 12 && span / t.step > 12 / 2.6);
+        const int n = ticks_of(0, span, 12, t);
+        assert_true(n <= 13 && n > 12 / 2.6);
     }
+    const sked_i_axis whole = {.to = 3, .high = 100, .whole = true};
+    assert_int_equal(sked_i_axis_ticks(&whole, 17, t), 4);
+}
+
+/* Ticks of an axis that has settled: in order, finite, and no more than asked for. */
+static void check_axis(double from, double to, bool logarithmic, double room)
+{
+    sked_i_axis a = sked_i_axis_empty;
+    a.logarithmic = logarithmic;
+    sked_i_axis_add(&a, from);
+    sked_i_axis_add(&a, to);
+    sked_i_axis_settle(&a, room);
+    a.high = 600;
+    assert_true(isfinite(a.from) && isfinite(a.to) && a.from < a.to && (!logarithmic || a.from > 0));
+    for (int most = 2; most <= 12; most += 2) {
+        sked_i_tick t[SKED_I_MOST_TICKS];
+        const int n = sked_i_axis_ticks(&a, most, t);
+        assert_true(n >= 0 && n <= (logarithmic ? 12 : most + 2));
+        for (int i = 0; i < n; i++) {
+            assert_true(t[i].at >= 0 && t[i].at <= 600 && (i == 0 || t[i].at > t[i - 1].at));
+            assert_true(i == 0 || strcmp(t[i].label, t[i - 1].label) != 0);
+            assert_null(strstr(t[i].label, "n")); /* nan, inf */
+        }
+        assert_true(most < 6 || n > 0);
+    }
+    const double values[] = {from, to, 0, 1, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        assert_true(sked_i_axis_at(&a, values[i]) >= 0 && sked_i_axis_at(&a, values[i]) <= 600);
+    if (!logarithmic && to - from > 0.1 * fabs(to) && to - from > 1e-290)
+        assert_true(sked_i_axis_at(&a, from) < sked_i_axis_at(&a, to));
+}
+
+static void axes_are_finite_whatever_they_show(void **state)
+{
+    (void)state;
+    static const double x[] = {0,     5e-324,  1e-320,     2.3e-308, 1e-100,     0.1,    1,
+                               1000,  9e15,    0x1p53 - 1, 0x1p53,   0x1p53 + 2, 4.5e16, 1e100,
+                               1e300, 1.7e308, -1,         -1e-320,  -1.7e308,   -0x1p53};
+    enum { N = sizeof x / sizeof *x };
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++)
+            if (x[i] <= x[k]) {
+                check_axis(x[i], x[k], false, 0);
+                check_axis(x[i], x[k], false, 0.06);
+                if (x[i] > 0)
+                    check_axis(x[i], x[k], true, 0.06);
+            }
+    check_axis(NAN, INFINITY, false, 0.06);
+    check_axis(NAN, NAN, true, 0);
 }
 
 static void test_number_labels(void **state)
@@ -1028,6 +1083,7 @@ int main(int argc, char **argv)
         return write_samples(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks),
+        cmocka_unit_test(axes_are_finite_whatever_they_show),
         cmocka_unit_test(test_number_labels),
         cmocka_unit_test(test_name_labels),
         cmocka_unit_test(test_views),

@@ -78,40 +78,6 @@ const char *sked_i_label_percent(double share, char *buf, size_t size)
     return buf;
 }
 
-sked_i_ticks sked_i_ticks_choose(double span, int most)
-{
-    static const int mantissas[] = {1, 2, 5};
-    assert(span > 0 && most > 0);
-    int exponent = (int)floor(log10(span / most)) - 1;
-    for (;; exponent++)
-        for (int k = 0; k < 3; k++) {
-            const double step = mantissas[k] * pow(10, exponent);
-            if (span / step <= most || exponent > 307)
-                return (sked_i_ticks){mantissas[k], exponent, step};
-        }
-}
-
-const char *sked_i_ticks_label(const sked_i_ticks *t, int64_t i, char *buf, size_t size)
-{
-    sked_i_buffer b = {0};
-    const int64_t digits = i * t->mantissa;
-    if (digits == 0) {
-        sked_i_buffer_char(&b, '0');
-    } else if (t->exponent < -6 || t->exponent > 6) {
-        sked_i_buffer_int(&b, digits);
-        sked_i_buffer_format(&b, "e%d", t->exponent);
-    } else if (t->exponent < 0) {
-        add_fixed(&b, digits, -t->exponent);
-    } else {
-        sked_i_buffer_int(&b, digits);
-        for (int k = 0; k < t->exponent; k++)
-            sked_i_buffer_char(&b, '0');
-    }
-    snprintf(buf, size, "%s", b.failed ? "" : b.data);
-    sked_i_buffer_free(&b);
-    return buf;
-}
-
 /* Width of one character in units of the font size (Helvetica, Arial and DejaVu Sans are about this). */
 static double char_width(const unsigned char *s)
 {

@@ -11,16 +11,6 @@ const char *sked_i_label_number(double x, char *buf, size_t size);
 /* A share 0..1 as percent with at most two decimals: "2.5 %". */
 const char *sked_i_label_percent(double share, char *buf, size_t size);
 
-/* Round steps for an axis: step = mantissa * 10^exponent, mantissa 1, 2 or 5. */
-typedef struct sked_i_ticks {
-    int mantissa, exponent;
-    double step;
-} sked_i_ticks;
-/* The smallest round step with at most `most` ticks over `span` (> 0). */
-sked_i_ticks sked_i_ticks_choose(double span, int most);
-/* Label of tick number i, exact: i * step without rounding noise. Returns buf. */
-const char *sked_i_ticks_label(const sked_i_ticks *t, int64_t i, char *buf, size_t size);
-
 /* Estimated width of UTF-8 text in a sans-serif face of this size, rather too wide than too narrow. */
 double sked_i_label_width(const char *text, double font_size);
 /*

@@ -10,95 +10,37 @@
 static const double page_width = 760, page_height = 480;
 static const double left = 64, right = 20, top = 74, bottom = 52;
 
-void sked_i_axis_add(sked_i_axis *a, double value)
-{
-    a->from = fmin(a->from, value);
-    a->to = fmax(a->to, value);
-}
-
-static double scaled(const sked_i_axis *a, double value)
-{
-    return a->logarithmic ? log10(value) : value;
-}
-
-double sked_i_axis_at(const sked_i_axis *a, double value)
-{
-    const double from = scaled(a, a->from), to = scaled(a, a->to);
-    assert(a->to > a->from && (!a->logarithmic || a->from > 0));
-    return a->low + (a->high - a->low) * (scaled(a, value) - from) / (to - from);
-}
-
-static void stretch(sked_i_axis *a)
-{
-    if (!(a->to >= a->from)) {
-        a->from = a->logarithmic ? 1e-3 : 0;
-        a->to = 1;
-    }
-    if (a->logarithmic) {
-        const double times = pow(a->to / a->from, 0.03) * 1.05;
-        a->from /= times;
-        a->to *= times;
-        return;
-    }
-    const double room = fmax(0.06 * (a->to - a->from), 0.005 * fmax(fabs(a->to), 1e-12));
-    a->from -= room;
-    a->to += room;
-}
-
 void sked_i_plot_place(sked_i_axis *x, sked_i_axis *y)
 {
-    stretch(x);
-    stretch(y);
+    sked_i_axis_settle(x, 0.06);
+    sked_i_axis_settle(y, 0.06);
     x->low = left;
     x->high = page_width - right;
     y->low = page_height - bottom;
     y->high = top;
 }
 
-/* A line across the plot at a value, and its label: i steps of t. */
-static void draw_tick(sked_i_buffer *b, const sked_i_axis *a, bool upright, double value,
-                      const sked_i_ticks *t, int64_t i)
-{
-    char label[40];
-    const double at = sked_i_axis_at(a, value);
-    if (upright)
-        sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~V~\"/><text class=\"m mi\" x=\"~\" y=\"~\">", at, top,
-                          page_height - bottom, at, page_height - bottom + 18);
-    else
-        sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~H~\"/><text class=\"m e\" x=\"~\" y=\"~\">", left, at,
-                          page_width - right, left - 8, at + 4);
-    sked_i_buffer_text(b, sked_i_ticks_label(t, i, label, sizeof label));
-    sked_i_buffer_text(b, "</text>\n");
-}
-
-/* Powers of ten, and 2 and 5 of each where there are few. */
-static void draw_decades(sked_i_buffer *b, const sked_i_axis *a)
-{
-    static const int mantissas[] = {1, 2, 5};
-    assert(a->logarithmic && a->from > 0);
-    const int first = (int)floor(log10(a->from)), last = (int)floor(log10(a->to));
-    const int steps = last - first < 2 ? 3 : 1, every = 1 + (last - first) / 10;
-    for (int k = first; k <= last; k += every)
-        for (int m = 0; m < steps; m++) {
-            const double value = mantissas[m] * pow(10, k);
-            if (value >= a->from && value <= a->to)
-                draw_tick(b, a, true, value, &(sked_i_ticks){mantissas[m], k, value}, 1);
-        }
-}
-
+/* Lines across the plot and their labels. */
 static void draw_grid(sked_i_buffer *b, const sked_i_axis *a, bool upright)
 {
-    const sked_i_ticks t = sked_i_ticks_choose(a->to - a->from, upright ? 9 : 7);
-    for (int64_t i = (int64_t)ceil(a->from / t.step); (double)i * t.step <= a->to; i++)
-        draw_tick(b, a, upright, (double)i * t.step, &t, i);
+    sked_i_tick tick[SKED_I_MOST_TICKS];
+    const int n = sked_i_axis_ticks(a, upright ? 9 : 7, tick);
+    for (int i = 0; i < n; i++) {
+        const double at = tick[i].at;
+        if (upright)
+            sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~V~\"/><text class=\"m mi\" x=\"~\" y=\"~\">", at,
+                              top, page_height - bottom, at, page_height - bottom + 18);
+        else
+            sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~H~\"/><text class=\"m e\" x=\"~\" y=\"~\">", left,
+                              at, page_width - right, left - 8, at + 4);
+        sked_i_buffer_text(b, tick[i].label);
+        sked_i_buffer_text(b, "</text>\n");
+    }
 }
 
 void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis *y)
 {
-    if (x->logarithmic)
-        draw_decades(b, x);
-    else
-        draw_grid(b, x, true);
+    draw_grid(b, x, true);
     draw_grid(b, y, false);
 }
 

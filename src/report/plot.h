@@ -2,23 +2,11 @@
 #ifndef SKED_REPORT_PLOT_H
 #define SKED_REPORT_PLOT_H
 #include "base/text.h"
+#include "report/axis.h"
 #include "report/report.h"
 
-#include <math.h>
-
-typedef struct sked_i_axis {
-    double from, to;
-    double low, high; /* pixels */
-    bool logarithmic; /* values are above 0; set it before the range is placed */
-} sked_i_axis;
-
-/* An axis without values. */
-static const sked_i_axis sked_i_axis_empty = {.from = INFINITY, .to = -INFINITY};
-/* Its range takes in a value; NAN changes nothing. */
-void sked_i_axis_add(sked_i_axis *a, double value);
-/* Room around the values, and where both stand on the page. Equal values get a range of their own. */
+/* Room around the values, and where both stand on the page. */
 void sked_i_plot_place(sked_i_axis *x, sked_i_axis *y);
-double sked_i_axis_at(const sked_i_axis *a, double value);
 
 /* Begins the page: <svg>, style, the graph's name (or `what`), and the names of the axes. */
 void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x,

@@ -1,6 +1,7 @@
 /* The Gantt picture: page, title, axes, legend. */
 #include "report/svg.h"
 
+#include "report/axis.h"
 #include "report/palette.h"
 #include "report/report.h"
 
@@ -208,18 +209,16 @@ static void write_idle(const sked_i_panel *p)
 
 static void write_axis(const sked_i_panel *p)
 {
-    char label[40];
-    const int most = (int)fmax(2, p->width / 70);
-    sked_i_ticks ticks = sked_i_ticks_choose(p->end, most);
-    if (p->view->tolerance == 0 && ticks.step < 1)
-        ticks = (sked_i_ticks){1, 0, 1};
-    for (int64_t i = 0; (double)i * ticks.step <= p->end * (1 + 1e-9); i++) {
-        const double x = sked_i_panel_x(p, (double)i * ticks.step);
+    sked_i_tick tick[SKED_I_MOST_TICKS];
+    const sked_i_axis a = {
+        .to = p->end, .low = p->left, .high = p->left + p->width, .whole = p->view->tolerance == 0};
+    const int n = sked_i_axis_ticks(&a, (int)fmax(2, p->width / 70), tick);
+    for (int i = 0; i < n; i++) {
+        const double x = tick[i].at;
         sked_i_label_draw(p->out, "<path class=\"g\" d=\"M~ ~V~\"/>\n", x, p->top - 4, p->top + p->height);
-        sked_i_ticks_label(&ticks, i, label, sizeof label);
-        write_text(p->out, "m mi", x, p->top - 9, label);
+        write_text(p->out, "m mi", x, p->top - 9, tick[i].label);
         if (p->height > 700)
-            write_text(p->out, "m mi", x, p->top + p->height + 16, label);
+            write_text(p->out, "m mi", x, p->top + p->height + 16, tick[i].label);
     }
 }
 

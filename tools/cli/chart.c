@@ -1,96 +1,59 @@
 #include "chart.h"
 
-#include <math.h>
+#include "../../src/report/axis.h"
 
 static const double panel_width = 400, panel_height = 300;
 static const double left = 52, right = 16, top = 58, bottom = 46;
 
-typedef struct scale {
-    double from, to, low, high; /* values and their pixels */
-    bool logarithmic;
-} scale;
-
-static double place(const scale *s, double x)
+/* a: an axis without values. */
+static sked_i_axis axis_of(const double *const *values, int rows, int n, sked_i_axis a, double room)
 {
-    const double share = s->logarithmic ? (log(x) - log(s->from)) / (log(s->to) - log(s->from))
-                                        : (x - s->from) / (s->to - s->from);
-    return s->low + share * (s->high - s->low);
-}
-
-static scale scale_of(const double *const *values, int rows, int n, bool logarithmic, double low, double high)
-{
-    scale s = {INFINITY, -INFINITY, low, high, logarithmic};
     for (int k = 0; k < rows; k++)
         for (int i = 0; i < n; i++)
-            if (isfinite(values[k][i])) {
-                s.from = fmin(s.from, values[k][i]);
-                s.to = fmax(s.to, values[k][i]);
-            }
-    if (!(s.from <= s.to))
-        s.from = s.to = 1;
-    if (s.from == s.to) {
-        s.from = logarithmic ? s.from / 2 : s.from - fmax(0.5, 0.05 * fabs(s.from));
-        s.to = logarithmic ? s.to * 2 : s.to + fmax(0.5, 0.05 * fabs(s.to));
-    }
-    return s;
+            sked_i_axis_add(&a, values[k][i]);
+    sked_i_axis_settle(&a, room);
+    return a;
 }
 
-/* 1, 2 or 5 times a power of ten: at most six steps over the span. */
-static double step_of(double span)
+static void draw_axes(FILE *f, const chart_panel *p, const sked_i_axis *x, const sked_i_axis *y)
 {
-    const double base = pow(10, floor(log10(span / 6)));
-    return span / base <= 6         ? base
-           : span / (2 * base) <= 6 ? 2 * base
-           : span / (5 * base) <= 6 ? 5 * base
-                                    : 10 * base;
-}
-
-static void draw_x_tick(FILE *f, const scale *s, double value)
-{
-    const double x = place(s, value);
-    fprintf(
-        f,
-        "<path class=\"g\" d=\"M%.1f %.1fV%.1f\"/><text class=\"m mi\" x=\"%.1f\" y=\"%.1f\">%.6g</text>\n",
-        x, top, panel_height - bottom, x, panel_height - bottom + 17, value);
-}
-
-static void draw_axes(FILE *f, const chart_panel *p, const scale *x, const scale *y)
-{
-    const double step = step_of(y->to - y->from);
-    for (double v = ceil(y->from / step) * step; v <= y->to + 1e-9 * step; v += step)
+    sked_i_tick tick[SKED_I_MOST_TICKS];
+    int n = sked_i_axis_ticks(y, 6, tick);
+    for (int i = 0; i < n; i++)
         fprintf(f,
                 "<path class=\"g\" d=\"M%.1f %.1fH%.1f\"/><text class=\"m e\" x=\"%.1f\" "
-                "y=\"%.1f\">%.6g</text>\n",
-                left, place(y, v), panel_width - right, left - 7, place(y, v) + 4,
-                fabs(v) < 1e-9 * step ? 0 : v);
-    const double x_step = step_of(x->to - x->from);
-    if (x->logarithmic)
-        for (int i = 0; i < p->n; i++)
-            draw_x_tick(f, x, p->x[i]);
-    else
-        for (double v = ceil(x->from / x_step) * x_step; v <= x->to + 1e-9 * x_step; v += x_step)
-            draw_x_tick(f, x, v);
+                "y=\"%.1f\">%s</text>\n",
+                left, tick[i].at, panel_width - right, left - 7, tick[i].at + 4, tick[i].label);
+    n = sked_i_axis_ticks(x, 6, tick);
+    for (int i = 0; i < n; i++)
+        fprintf(f,
+                "<path class=\"g\" d=\"M%.1f %.1fV%.1f\"/><text class=\"m mi\" x=\"%.1f\" "
+                "y=\"%.1f\">%s</text>\n",
+                tick[i].at, top, panel_height - bottom, tick[i].at, panel_height - bottom + 17,
+                tick[i].label);
     fprintf(f,
             "<text class=\"m mi\" x=\"%.1f\" y=\"%.1f\">%s</text>\n<text class=\"ti\" x=\"%.1f\" "
             "y=\"22\">%s</text>\n",
             (left + panel_width - right) / 2, panel_height - 10, p->x_label, left, p->title);
 }
 
-static void draw_line(FILE *f, const chart_panel *p, const chart_line *l, const scale *x, const scale *y)
+static void draw_line(FILE *f, const chart_panel *p, const chart_line *l, const sked_i_axis *x,
+                      const sked_i_axis *y)
 {
     bool pen = false;
     fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-linejoin=\"round\"%s d=\"",
             l->color, l->dashed ? " stroke-dasharray=\"6 4\"" : "");
     for (int i = 0; i < p->n; i++) {
         if (isfinite(l->y[i]))
-            fprintf(f, "%c%.1f %.1f", pen ? 'L' : 'M', place(x, p->x[i]), place(y, l->y[i]));
+            fprintf(f, "%c%.1f %.1f", pen ? 'L' : 'M', sked_i_axis_at(x, p->x[i]),
+                    sked_i_axis_at(y, l->y[i]));
         pen = isfinite(l->y[i]);
     }
     fputs("\"/>\n", f);
     for (int i = 0; p->marks && !l->dashed && i < p->n; i++)
         if (isfinite(l->y[i]))
-            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n", place(x, p->x[i]),
-                    place(y, l->y[i]), l->color);
+            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n",
+                    sked_i_axis_at(x, p->x[i]), sked_i_axis_at(y, l->y[i]), l->color);
 }
 
 static void draw_legend(FILE *f, const chart_panel *p)
@@ -115,11 +78,9 @@ static void draw_panel(FILE *f, const chart_panel *p)
     const int lines = p->n_lines < 16 ? p->n_lines : 16;
     for (int k = 0; k < lines; k++)
         rows[k] = p->line[k].y;
-    const scale x = scale_of(&p->x, 1, p->n, p->log_x, left, panel_width - right);
-    scale y = scale_of(rows, lines, p->n, false, panel_height - bottom, top);
-    const double room = 0.05 * (y.to - y.from);
-    y.from -= room;
-    y.to += room;
+    const sked_i_axis across = {INFINITY, -INFINITY, left, panel_width - right, p->log_x, false};
+    const sked_i_axis up = {INFINITY, -INFINITY, panel_height - bottom, top, false, false};
+    const sked_i_axis x = axis_of(&p->x, 1, p->n, across, 0), y = axis_of(rows, lines, p->n, up, 0.05);
     draw_axes(f, p, &x, &y);
     for (int k = 0; k < lines; k++)
         draw_line(f, p, &p->line[k], &x, &y);

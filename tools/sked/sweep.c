@@ -4,6 +4,8 @@
  */
 #include "sweep.h"
 
+#include "../../src/report/axis.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,24 +119,19 @@ static void write_text(const setup *s, const sked_sweep_result *w)
 
 /* ------------------------------------------------------------------ the plot */
 
+static const double left = 80, top = 24, right = 680, bottom = 364;
+
 typedef struct frame {
-    double left, top, width, height;
-    double x0, x1, y0, y1;
+    sked_i_axis x, y;
 } frame;
 
 static double place_x(const frame *f, double x)
 {
-    return f->left + (x - f->x0) / (f->x1 - f->x0) * f->width;
+    return sked_i_axis_at(&f->x, x);
 }
 static double place_y(const frame *f, double y)
 {
-    return f->top + f->height - (y - f->y0) / (f->y1 - f->y0) * f->height;
-}
-
-static void widen(double *low, double *high, double x)
-{
-    *low = fmin(*low, x);
-    *high = fmax(*high, x);
+    return sked_i_axis_at(&f->y, y);
 }
 
 /* A value without a schedule has a place where the parameter itself is the axis. */
@@ -143,54 +140,50 @@ static bool is_marked(const sked_sweep_result *w, const sked_sweep_point *p)
     return !p->found && strcmp(w->parameter, w->x) == 0;
 }
 
-static frame frame_of(const sked_sweep_result *w)
+/* No value is below 0, and none of the page either. */
+static void settle(sked_i_axis *a, double low, double high)
 {
-    frame f = {80, 24, 600, 340, INFINITY, -INFINITY, 0, -INFINITY};
-    for (int i = 0; i < w->count; i++)
-        if (w->point[i]->found) {
-            widen(&f.x0, &f.x1, w->point[i]->x);
-            widen(&f.y0, &f.y1, w->point[i]->y);
-        } else if (is_marked(w, w->point[i]))
-            widen(&f.x0, &f.x1, w->point[i]->at);
-    if (!(f.x1 >= f.x0))
-        f.x0 = f.x1 = 0;
-    const double pad = fmax(0.05 * (f.x1 - f.x0), f.x1 > f.x0 ? 0 : 1);
-    f.x0 = fmax(0, f.x0 - pad);
-    f.x1 += pad;
-    f.y1 = f.y1 > 0 ? 1.05 * f.y1 : 1;
-    return f;
+    sked_i_axis_settle(a, 0.05);
+    a->from = fmax(0, a->from);
+    a->low = low;
+    a->high = high;
 }
 
-/* A step of 1, 2 or 5 times a power of ten that gives four to ten ticks. */
-static double tick_of(double range)
+static frame frame_of(const sked_sweep_result *w)
 {
-    const double power = pow(10, floor(log10(range / 4)));
-    const double ratio = range / 4 / power;
-    return power * (ratio >= 5 ? 5 : ratio >= 2 ? 2 : 1);
+    frame f = {sked_i_axis_empty, sked_i_axis_empty};
+    sked_i_axis_add(&f.y, 0);
+    for (int i = 0; i < w->count; i++)
+        if (w->point[i]->found) {
+            sked_i_axis_add(&f.x, w->point[i]->x);
+            sked_i_axis_add(&f.y, w->point[i]->y);
+        } else if (is_marked(w, w->point[i]))
+            sked_i_axis_add(&f.x, w->point[i]->at);
+    settle(&f.x, left, right);
+    settle(&f.y, bottom, top);
+    return f;
 }
 
 static void draw_axes(FILE *o, const frame *f, const sked_sweep_result *w)
 {
-    char x[40];
-    const double bottom = f->top + f->height, right = f->left + f->width;
-    const double dx = tick_of(f->x1 - f->x0), dy = tick_of(f->y1 - f->y0);
-    for (double v = ceil(f->x0 / dx) * dx; v <= f->x1; v += dx)
+    sked_i_tick tick[SKED_I_MOST_TICKS];
+    int n = sked_i_axis_ticks(&f->x, 8, tick);
+    for (int i = 0; i < n; i++)
         fprintf(o,
-                "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>"
+                "<path class=\"g\" d=\"M%.1f %.1fV%.1f\"/>"
                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
-                place_x(f, v), place_x(f, v), f->top, bottom, place_x(f, v), bottom + 18,
-                human(v, x, sizeof x));
-    for (double v = ceil(f->y0 / dy) * dy; v <= f->y1; v += dy)
+                tick[i].at, top, bottom, tick[i].at, bottom + 18, tick[i].label);
+    n = sked_i_axis_ticks(&f->y, 8, tick);
+    for (int i = 0; i < n; i++)
         fprintf(o,
-                "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>"
+                "<path class=\"g\" d=\"M%.1f %.1fH%.1f\"/>"
                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                f->left, right, place_y(f, v), place_y(f, v), f->left - 8, place_y(f, v) + 4,
-                human(v, x, sizeof x));
-    fprintf(o, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", f->left + f->width / 2,
+                left, tick[i].at, right, left - 8, tick[i].at + 4, tick[i].label);
+    fprintf(o, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", (left + right) / 2,
             bottom + 40, w->x);
     fprintf(o,
             "<text x=\"20\" y=\"%.1f\" text-anchor=\"middle\" transform=\"rotate(-90 20 %.1f)\">%s</text>\n",
-            f->top + f->height / 2, f->top + f->height / 2, w->y);
+            (top + bottom) / 2, (top + bottom) / 2, w->y);
 }
 
 static int by_x(const void *a, const void *b)
@@ -236,7 +229,7 @@ static void draw_refused(FILE *o, const frame *f, const sked_sweep_result *w)
             fprintf(
                 o,
                 "<path class=\"n\" d=\"M%.1f %.1fl8 8m0 -8l-8 8\"><title>%s %s: no schedule</title></path>\n",
-                place_x(f, w->point[i]->at) - 4, f->top + f->height - 4, w->parameter,
+                place_x(f, w->point[i]->at) - 4, bottom - 4, w->parameter,
                 human(w->point[i]->at, x, sizeof x));
 }
 

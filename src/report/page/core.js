@@ -26,18 +26,19 @@ const Sked = (() => {
         return Math.abs(x) >= 1e6 && Math.abs(x) < 2 ** 53 ? String(Math.round(x)) : String(Number(x.toPrecision(6)));
     }
 
-    /* Round axis steps: 1, 2 or 5 times a power of ten, at most `most` over the span. */
+    /* Round axis steps: 1, 2 or 5 times a power of ten, at most `most` over the span. They are counted: a step that is too
+       small for the size of its values ends here all the same. */
     function ticks(from, to, most, whole) {
-        let exponent = Math.floor(Math.log10((to - from) / most)) - 1;
+        let exponent = Math.max(-323, Math.floor(Math.log10((to - from) / most)) - 1);
         for (;; exponent++) {
             for (const mantissa of [1, 2, 5]) {
                 let step = mantissa * 10 ** exponent;
-                if ((to - from) / step > most) continue;
+                if ((to - from) / step > most && exponent < 308) continue;
                 if (whole && step < 1) { step = 1; exponent = 0; }
-                const digits = Math.max(0, -exponent);
+                const digits = Math.max(0, -exponent), first = Math.ceil(from / step - 1e-9);
                 const list = [];
-                for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++) {
-                    const value = i * step;
+                for (let i = 0; i <= most + 1 && (first + i) * step <= to + step * 1e-9; i++) {
+                    const value = (first + i) * step;
                     list.push({ value, text: digits <= 9 && Math.abs(value) < 1e12 ? value.toFixed(digits) : number(value) });
                 }
                 return list;

@@ -33,7 +33,7 @@ Sked.section("loop", (section, data) => {
 
     function curve() {
         const width = 760, height = 360, box = { left: 58, right: 744, top: 14, bottom: 314 };
-        const x = axis([1, data.count], box.left, box.right, true);
+        const x = axis([1, data.count], box.left, box.right, { whole: true });
         const y = axis(done.flatMap((point) => [point.speedup, point.best]), box.bottom, box.top);
         const plot = picture(width, height, `Best speedup on ${data.target} after each of ${data.count} measurements`);
         Sked.grid(plot, x, y, box, "measurements", `speedup on ${data.target.slice(0, 60)}`);

@@ -15,13 +15,15 @@ Object.assign(Sked, (() => {
     const sign = (method) => svg("svg", { width: 14, height: 14, "aria-hidden": "true" },
         svg("path", { d: forms[method.form](7, 7, 4.6), fill: method.color }));
 
-    /* A linear axis over the values, with room at both ends; equal values get a range of their own. */
-    function axis(values, low, high, whole) {
+    /* A linear axis over the values, with room at both ends; values too close to be told apart get a range of their own.
+       floor: no end of the range is below 0. */
+    function axis(values, low, high, { whole = false, floor = false } = {}) {
         let from = Infinity, to = -Infinity;
         for (const value of values) [from, to] = [Math.min(from, value), Math.max(to, value)];
         if (from > to) [from, to] = [0, 1];
-        const room = Math.max(0.06 * (to - from), 0.005 * Math.abs(to), 1e-9);
-        from -= room;
+        const size = Math.max(Math.abs(from), Math.abs(to));
+        const room = Math.max(0.06 * (to - from), size > 0 ? Math.max(0.005 * size, 1e-300) : 0.5);
+        from = Math.max(floor ? 0 : -Infinity, from - room);
         to += room;
         const place = (x) => low + (high - low) * (x - from) / (to - from);
         place.ticks = Sked.ticks(from, to, Math.abs(high - low) > 500 ? 8 : 7, whole);

@@ -9,16 +9,7 @@ Sked.section("tradeoff", (section, data) => {
 
     /* ---------------------------------------------------------------- axes */
 
-    function axis(values, low, high) {
-        let from = Math.min(...values), to = Math.max(...values);
-        if (values.length === 0) [from, to] = [0, 1];
-        const room = Math.max(0.06 * (to - from), to > from ? 0 : Math.max(1, 0.05 * Math.abs(to)));
-        from = Math.max(from >= 0 ? 0 : -Infinity, from - room);
-        to += room;
-        const place = (x) => low + (high - low) * (x - from) / (to - from);
-        place.ticks = Sked.ticks(from, to, 8, false);
-        return place;
-    }
+    const axis = (values, low, high) => Sked.axis(values, low, high, { floor: true });
     /* a value without a schedule has a place where the parameter itself is the axis */
     const refused = data.x === data.parameter ? points.filter((point) => !point.found) : [];
     const x = axis([...found.map((point) => point.x), ...refused.map((point) => point.at)], left, width - right);
