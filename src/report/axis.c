@@ -117,13 +117,13 @@ static double choose_step(const sked_i_axis *a, int most, int *mantissa, int *ex
 int sked_i_axis_ticks(const sked_i_axis *a, int most, sked_i_tick tick[SKED_I_MOST_TICKS])
 {
     assert(most >= 2 && most + 2 <= SKED_I_MOST_TICKS);
-    if (a->logarithmic)
-        return decades(a, tick);
-    int n = 0, mantissa, exponent;
+    int n = a->logarithmic ? decades(a, tick) : 0, mantissa, exponent;
+    if (n > 1)
+        return n;
     const double slack = 1e-6, step = choose_step(a, most, &mantissa, &exponent);
     const double first = ceil(a->from / step - slack);
     assert(fabs(first) < 0x1p53);
-    for (; n < SKED_I_MOST_TICKS && first + n <= a->to / step + slack; n++) {
+    for (n = 0; n < SKED_I_MOST_TICKS && first + n <= a->to / step + slack; n++) {
         tick[n].at = sked_i_axis_at(a, (first + n) * step);
         write_label(((long long)first + n) * mantissa, exponent, tick[n].label, sizeof tick->label);
     }

@@ -31,6 +31,6 @@ typedef struct sked_i_tick {
     char label[40];
 } sked_i_tick;
 /* Steps of 1, 2 or 5 times a power of ten, as small as `most` of them in the range allow (2 or more); powers
- * of ten on a logarithmic axis. Returns the number of ticks. */
+ * of ten on a logarithmic axis that has two of them. Returns the number of ticks. */
 int sked_i_axis_ticks(const sked_i_axis *a, int most, sked_i_tick tick[SKED_I_MOST_TICKS]);
 #endif
