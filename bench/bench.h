@@ -59,14 +59,14 @@ enum {
     X(models, TEXT, "models", "DIR", "build/paper", 0, 0, ON(paper),                                         \
       "folder of the models that the tables train; those it has are taken as they are. Several runs may "    \
       "share it: each trains what no other is training")                                                     \
-    X(results, TEXT, "results", "FILE", NULL, 0, 0, ON(paper),                                               \
+    X(results, WRITE, "results", "FILE", NULL, 0, 0, ON(paper),                                              \
       "read the results of earlier runs from this file and add new ones: tables go on where a run was "      \
       "stopped, and several runs (--seed, --rows) share the work")                                           \
     X(rows, TEXT, "rows", "TEXT", "", 0, 0, ON(paper),                                                       \
       "only the rows of methods whose name contains TEXT; of tune, the losses")                              \
-    X(json, TEXT, "json", "FILE", NULL, 0, 0, ON(paper), "record all figures, one JSON object a line")       \
+    X(json, WRITE, "json", "FILE", NULL, 0, 0, ON(paper), "record all figures, one JSON object a line")      \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                                \
-    X(model, TEXT, "model", "FILE", NULL, 0, 0,                                                              \
+    X(model, READ, "model", "FILE", NULL, 0, 0,                                                              \
       ON(paper) | ON(targets) | ON(robust) | ON(real) | ON(sampler),                                         \
       "gflownet model; without it, the built-in one")                                                        \
     X(graphs, TEXT, "graphs", "random|networks|bare", "random", 0, 0, ON(robust),                            \
@@ -83,7 +83,7 @@ enum {
     X(backend, TEXT, "backend", "auto|cpu|cuda", "cpu", 0, 0, ON(gflownet) | ON(gaus) | ON(paper),           \
       "where gaus, the set speed of gflownet, and the models of paper compute")                              \
     X(exact, FLAG, "exact", "", false, 0, 0, ON(gaus), "also run method exact, 60 s per small instance")     \
-    X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON(paper),                                            \
+    X(output, OUTPUT, "output", "FILE", NO_VALUES, 0, 0, ON(paper),                                          \
       "draw the set temperature as SVG, short -o (repeatable)")                                              \
     X(quiet, FLAG, "quiet", "", false, 0, 0, ON_ALL, "no progress")
 

@@ -27,10 +27,10 @@ typedef struct sked_i_append {
     char *path;
 } sked_i_append;
 
-/* Keeps the first `keep` bytes of the file (0: empties or creates it) and appends to them. "-":
- * standard output. Close in any case; {.file = -1} is closed. IO, MEMORY. */
-SKED_MUST_CHECK sked_status sked_i_append_open(sked_i_append *a, const char *path, int64_t keep,
-                                               sked_error *err);
+/* The file begins with these bytes and grows behind them: one that holds them already goes on, any other is
+ * replaced whole. "-": standard output. Close in any case; {.file = -1} is closed. IO, MEMORY. */
+SKED_MUST_CHECK sked_status sked_i_append_open(sked_i_append *a, const char *path, const char *data,
+                                               int64_t size, sked_error *err);
 /* Writes all of it and waits until it is on disk. Nothing where closed. */
 SKED_MUST_CHECK sked_status sked_i_append_add(sked_i_append *a, const char *data, int64_t size,
                                               sked_error *err);

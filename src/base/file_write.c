@@ -302,19 +302,60 @@ sked_status sked_file_check(const char *path, sked_error *err)
     return st;
 }
 
+bool sked_file_same(const char *a, const char *b)
+{
+    place p, q;
+    struct stat in, at;
+    sked_error none = {0};
+    bool same = false;
+    if (find_place(a, &p, &none) != SKED_OK)
+        return false;
+    if (find_place(b, &q, &none) == SKED_OK) {
+        if (p.exists && q.exists)
+            same =
+                S_ISREG(p.info.st_mode) && p.info.st_dev == q.info.st_dev && p.info.st_ino == q.info.st_ino;
+        else if (!p.exists && !q.exists)
+            same = p.name != NULL && q.name != NULL && strcmp(p.name, q.name) == 0 && fstat(p.folder, &in) == 0 && fstat(q.folder, &at) == 0 &&
+                   in.st_dev == at.st_dev && in.st_ino == at.st_ino;
+        leave(&q);
+    }
+    leave(&p);
+    return same;
+}
+
 /* ------------------------------------------------------------------ files that grow */
 
-sked_status sked_i_append_open(sked_i_append *a, const char *path, int64_t keep, sked_error *err)
+/* Does the file hold these bytes and no others? */
+static bool holds(const char *path, const char *data, int64_t size)
 {
+    sked_error none = {0};
+    char *old = NULL;
+    int64_t n = 0;
+    const bool same = sked_i_file_exists(path) && sked_i_file_read(path, size, &old, &n, &none) == SKED_OK &&
+                      n == size && memcmp(old, data, (size_t)size) == 0;
+    free(old);
+    return same;
+}
+
+sked_status sked_i_append_open(sked_i_append *a, const char *path, const char *data, int64_t size,
+                               sked_error *err)
+{
+    struct stat info;
+    const bool standard = strcmp(path, "-") == 0;
+    const bool special = standard || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
     a->file = -1;
     if ((a->path = sked_i_strdup(path)) == NULL)
         return sked_i_no_memory(err);
-    a->file = strcmp(path, "-") == 0
-                  ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-                  : open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC | (keep == 0 ? O_TRUNC : 0), 0666);
-    if (a->file < 0 || (keep > 0 && (ftruncate(a->file, keep) != 0 || lseek(a->file, keep, SEEK_SET) < 0)))
+    if (!special && !holds(path, data, size)) {
+        const sked_status st = sked_i_file_save(path, data, size, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    a->file = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                       : open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+    if (a->file < 0)
         return write_error(path, true, err);
-    return SKED_OK;
+    return special ? sked_i_append_add(a, data, size, err) : SKED_OK;
 }
 
 sked_status sked_i_append_add(sked_i_append *a, const char *data, int64_t size, sked_error *err)

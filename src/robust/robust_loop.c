@@ -480,24 +480,20 @@ static sked_status resume(sked_i_rounds *l, const sked_i_record_head *head, char
     return SKED_OK;
 }
 
-/* The record starts with what was resumed; where it is that file itself, it goes on behind the last whole
- * line. */
+/* The record starts with what was resumed, whole lines only; where it is that file itself, it goes on. */
 static sked_status open_record(sked_i_rounds *l, const sked_i_record_head *head, const char *text,
                                int64_t good, sked_error *err)
 {
-    const sked_robust_options *opt = l->run->opt;
-    const bool same = opt->log != NULL && opt->resume != NULL && strcmp(opt->log, opt->resume) == 0;
     sked_i_buffer first = {0};
-    if (opt->log == NULL)
+    if (l->run->opt->log == NULL)
         return SKED_OK;
     if (text != NULL)
         sked_i_buffer_add(&first, text, (size_t)good);
     else
         sked_i_record_write_head(head, &first);
-    sked_status st =
-        first.failed ? sked_i_no_memory(err) : sked_i_append_open(&l->record, opt->log, same ? good : 0, err);
-    if (st == SKED_OK && !same)
-        st = sked_i_append_add(&l->record, first.data, first.size, err);
+    const sked_status st =
+        first.failed ? sked_i_no_memory(err)
+                     : sked_i_append_open(&l->record, l->run->opt->log, first.data, first.size, err);
     sked_i_buffer_free(&first);
     return st;
 }

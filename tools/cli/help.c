@@ -9,7 +9,7 @@ static const char *preset_text(const program *p, const option_line *o, char *buf
 {
     const void *field = (const char *)p->presets + o->offset;
     double x = NAN;
-    if (o->kind == KIND_TEXT && *(const option_TEXT *)field != NULL)
+    if (is_text(o->kind) && *(const option_TEXT *)field != NULL)
         return *(const option_TEXT *)field;
     if (o->kind == KIND_INT)
         x = (double)*(const option_INT *)field;

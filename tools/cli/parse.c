@@ -20,6 +20,16 @@ sked_status fail(sked_error *err, sked_status status, const char *format, ...)
     return err->status = status;
 }
 
+bool is_list(option_kind k)
+{
+    return k == KIND_LIST || k == KIND_SPECS || k == KIND_OUTPUT || k == KIND_PLACE;
+}
+
+bool is_text(option_kind k)
+{
+    return k == KIND_TEXT || k == KIND_READ || k == KIND_RESUME || k == KIND_SPEC || k == KIND_WRITE;
+}
+
 bool takes_option(const option_line *o, int command)
 {
     return (o->commands >> command & 1) != 0;
@@ -93,16 +103,16 @@ static sked_status store(reader *r, int which, const char *text, sked_error *err
     const option_line *o = &r->p->options[which];
     void *field = (char *)r->a + o->offset;
     double number;
-    if (o->kind == KIND_LIST)
+    if (is_list(o->kind))
         return add_value(o, field, text, err);
     if (r->given[which])
         return fail(err, SKED_ERR_ARGUMENT, "--%s is given twice", o->name);
     r->given[which] = true;
     if (o->kind == KIND_FLAG)
         *(option_FLAG *)field = true;
-    if (o->kind == KIND_TEXT)
+    if (is_text(o->kind))
         *(option_TEXT *)field = text;
-    if (o->kind == KIND_FLAG || o->kind == KIND_TEXT)
+    if (o->kind == KIND_FLAG || is_text(o->kind))
         return SKED_OK;
     const sked_status st = parse_number(o, text, &number, err);
     if (st == SKED_OK && o->kind == KIND_INT)

@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,13 @@ static sked_status parse_and_run(const program *p, int argc, char **argv, argume
     } else if (st == SKED_OK) {
         catch_signals();
         sked_dist_watch(&stop_requested);
+        if (p->complete != NULL)
+            p->complete(a);
         st = obey_shared(p, a, err);
+        if (st == SKED_OK && sked_dist_rank() == 0)
+            st = check_files(p, command, a, err);
+        if (p->commands[command].shared)
+            st = sked_dist_agree(st, err);
         if (st == SKED_OK && (sked_dist_rank() == 0 || p->commands[command].shared))
             st = p->commands[command].run(a, err);
         end_progress();
@@ -116,6 +123,7 @@ static sked_status run_words(const program *p, int argc, char **argv, sked_error
 int run_program(const program *p, int argc, char **argv)
 {
     sked_error err = {0};
+    setlocale(LC_ALL, "C"); /* whatever a library may have set: files have decimal points */
     occupy_streams();
     signal(SIGXFSZ, SIG_IGN); /* a file past the limit is a failed write like any other, and is cleaned up */
     sked_status st = sked_dist_begin(&argc, &argv, &err);

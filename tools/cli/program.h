@@ -20,11 +20,32 @@ typedef struct value_list {
 
 /* The field of an option of kind K has type option_K. */
 typedef bool option_FLAG;
-typedef const char *option_TEXT;
+typedef const char *option_TEXT, *option_READ, *option_RESUME, *option_WRITE, *option_SPEC;
 typedef int64_t option_INT;
 typedef double option_REAL;
-typedef value_list option_LIST;
-typedef enum option_kind { KIND_FLAG, KIND_TEXT, KIND_INT, KIND_REAL, KIND_LIST } option_kind;
+typedef value_list option_LIST, option_OUTPUT, option_PLACE, option_SPECS;
+/*
+ * Kinds from READ on name files, and every option that does has one of them: check_files looks at them all.
+ * READ: a file that is read. RESUME: the same, and the command may go on in it. SPEC, SPECS: text, a list of
+ * texts, that may name files to read. WRITE: a file that is written. OUTPUT: a list of these. PLACE: a list
+ * of files or folders to write to.
+ */
+typedef enum option_kind {
+    KIND_FLAG,
+    KIND_TEXT,
+    KIND_INT,
+    KIND_REAL,
+    KIND_LIST,
+    KIND_READ,
+    KIND_RESUME,
+    KIND_SPEC,
+    KIND_SPECS,
+    KIND_WRITE,
+    KIND_OUTPUT,
+    KIND_PLACE
+} option_kind;
+bool is_list(option_kind k);
+bool is_text(option_kind k); /* one */
 
 /* Each program completes this type: `value_list operand`, then OPTION_LIST(OPTION_FIELD). */
 typedef struct arguments arguments;
@@ -59,8 +80,8 @@ typedef struct manual {
 } manual;
 
 typedef struct command_line {
-    const char *name, *operands, *help;
-    int least, most; /* operands */
+    const char *name, *operands, *help; /* operands: files are GRAPH, SCHEDULE, IN and OUT (check_files) */
+    int least, most;                    /* operands */
     sked_status (*run)(arguments *a, sked_error *err);
     const manual *manual;
     bool shared; /* the processes of several ranks work on it together; false: rank 0 does it alone */
@@ -83,6 +104,7 @@ typedef struct program {
     size_t size, operands; /* of arguments; offset of its list of operands */
     const moved_word *moved;
     int n_moved;
+    void (*complete)(arguments *a); /* options that stand for others where those are left out; or NULL */
 } program;
 
 /* Parses the command line, runs the command and returns the exit code. Main is this call. */
@@ -95,6 +117,11 @@ sked_status parse_arguments(const program *p, int argc, char **argv, arguments *
                             sked_error *err);
 sked_status find_command(const program *p, const char *word, int *out, sked_error *err);
 bool takes_option(const option_line *o, int command);
+/*
+ * files.c: before any work, whatever the spelling and links of either kind: ARGUMENT where two outputs are
+ * one file or an output is a file that is read, IO where one cannot be written. Run for every command.
+ */
+sked_status check_files(const program *p, int command, const arguments *a, sked_error *err);
 
 /* ---------------------------------------------------------------- help and text */
 

@@ -45,7 +45,7 @@ enum {
 #define OPTION_LIST(X)                                                                                       \
     X(devices, INT, "devices", "N", 0, 1, 1000000, ON_SOLVE | ON_DRAW,                                       \
       "number of identical devices; each runs one op at a time")                                             \
-    X(machine, TEXT, "machine", "FILE", NULL, 0, 0, ON_MACHINE | ON_DRAW,                                    \
+    X(machine, READ, "machine", "FILE", NULL, 0, 0, ON_MACHINE | ON_DRAW,                                    \
       "machine file: devices with names, types, speeds and memory, and the links between them")              \
     X(memory_limit, REAL, "memory-limit", "M", INFINITY, 0, 1e300, ON_MACHINE,                               \
       "most memory that values may hold at a time, on all devices together")                                 \
@@ -68,7 +68,7 @@ enum {
       "schedule at every horizon, ii, alpha or memory-limit of a range (horizon=10:40:5) and show the "      \
       "trade-off; each "                                                                                     \
       "point gets --time-limit")                                                                             \
-    X(curve, TEXT, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                          \
+    X(curve, WRITE, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                         \
       "write value and bound over time, one JSON line at each improvement")                                  \
     X(latency, REAL, "latency", "L", 0, 0, 1e300, ON_MACHINE | ON(robust) | ON(sample),                      \
       "time added to an edge between two devices")                                                           \
@@ -76,15 +76,15 @@ enum {
       "bytes per time unit between two devices")                                                             \
     X(capacity, LIST, "capacity", "NAME=K", NO_VALUES, 0, 0, ON_MACHINE,                                     \
       "capacity of a resource, or unlimited (repeatable)")                                                   \
-    X(resources, TEXT, "resources", "MODEL.xml", NULL, 0, 0, ON_GRAPH, "resource model of a GraphML loop")   \
-    X(library, TEXT, "library", "LIB.json", NULL, 0, 0, ON_GRAPH,                                            \
+    X(resources, READ, "resources", "MODEL.xml", NULL, 0, 0, ON_GRAPH, "resource model of a GraphML loop")   \
+    X(library, READ, "library", "LIB.json", NULL, 0, 0, ON_GRAPH,                                            \
       "op library: durations and units by op type")                                                          \
-    X(profile, TEXT, "profile", "FILE.json", NULL, 0, 0, ON_GRAPH, "measured durations by op name")          \
+    X(profile, READ, "profile", "FILE.json", NULL, 0, 0, ON_GRAPH, "measured durations by op name")          \
     X(from, TEXT, "from", "FORMAT", NULL, 0, 0, ON_GRAPH,                                                    \
       "input format; without it, extension and content decide")                                              \
     X(to, TEXT, "to", "FORMAT", NULL, 0, 0, ON(convert), "output format; without it, the extension decides") \
-    X(start, TEXT, "start", "SCHEDULE", NULL, 0, 0, ON(schedule), "schedule file for a warm start")          \
-    X(fix, TEXT, "fix", "FILE", NULL, 0, 0, ON(schedule) | ON(check),                                        \
+    X(start, READ, "start", "SCHEDULE", NULL, 0, 0, ON(schedule), "schedule file for a warm start")          \
+    X(fix, READ, "fix", "FILE", NULL, 0, 0, ON(schedule) | ON(check),                                        \
       "file of devices and start times that ops must keep")                                                  \
     X(candidates, INT, "candidates", "K", 0, 1, 1000000, ON(schedule), "find K different schedules")         \
     X(draws, INT, "candidates", "K", 1000, 1, 1000000, ON(sample), "number of schedules to draw")            \
@@ -106,22 +106,22 @@ enum {
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK, "number of threads")                                \
     X(backend, TEXT, "backend", "auto|cpu|cuda", "auto", 0, 0, ON_WORK,                                      \
       "where to compute; auto: on a GPU where there is one and it is quicker")                               \
-    X(set, LIST, "set", "KEY=VALUE", NO_VALUES, 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),  \
+    X(set, SPECS, "set", "KEY=VALUE", NO_VALUES, 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate), \
       "option of the method or family (repeatable)")                                                         \
-    X(target, TEXT, "target", "T", NULL, 0, 0, ON(robust),                                                   \
+    X(target, SPEC, "target", "T", NULL, 0, 0, ON(robust),                                                   \
       "what measures a schedule; `sked targets` lists them")                                                 \
     X(measurements, INT, "measurements", "N", 30, 1, 1000000, ON(robust),                                    \
       "most measurements, failed and earlier ones included")                                                 \
-    X(prior, TEXT, "prior", "FILE", NULL, 0, 0, ON(robust),                                                  \
+    X(prior, READ, "prior", "FILE", NULL, 0, 0, ON(robust),                                                  \
       "what is known of the machine; without it, wide guesses relative to the graph")                        \
-    X(robust_resume, TEXT, "resume", "FILE", NULL, 0, 0, ON(robust),                                         \
+    X(robust_resume, RESUME, "resume", "FILE", NULL, 0, 0, ON(robust),                                       \
       "measurements of an earlier run that count as made; new ones are appended, without --log")             \
-    X(robust_log, TEXT, "log", "FILE", NULL, 0, 0, ON(robust), "write measurements there as they come")      \
+    X(robust_log, WRITE, "log", "FILE", NULL, 0, 0, ON(robust), "write measurements there as they come")     \
     X(one_shot, FLAG, "one-shot", "", false, 0, 0, ON(robust),                                               \
       "gather candidates, measure the best of them, learn nothing")                                          \
     X(robust_local, TEXT, "local", "on|off", "on", 0, 0, ON(robust),                                         \
       "--one-shot: reassign the devices of candidates to shorten transfers")                                 \
-    X(model, TEXT, "model", "FILE", NULL, 0, 0, ON_DRAW, "gflownet model; without it, the built-in one")     \
+    X(model, READ, "model", "FILE", NULL, 0, 0, ON_DRAW, "gflownet model; without it, the built-in one")     \
     X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sample),                                          \
       "small: greedy, large: diverse; 0: several that follow the size of the problem")                       \
     X(any_machine, FLAG, "any-machine", "", false, 0, 0, ON(sample),                                         \
@@ -133,12 +133,12 @@ enum {
     X(improve, INT, "improve", "N", 0, 0, 1000000, ON(sample), "rounds of local search on each draw")        \
     X(robust_improve, INT, "improve", "N", 0, 0, 1000000, ON(robust),                                        \
       "--one-shot: rounds of local search on each candidate")                                                \
-    X(graphs, TEXT, "graphs", "SPEC", NULL, 0, 0, ON(train),                                                 \
+    X(graphs, SPEC, "graphs", "SPEC", NULL, 0, 0, ON(train),                                                 \
       "files, folders and FAMILY:LEAST-MOST[:DIST], joined by commas")                                       \
     X(steps, INT, "steps", "K", 0, 1, 9e15, ON(train),                                                       \
       "stop after K updates, those before --resume included")                                                \
     X(minutes, REAL, "minutes", "M", INFINITY, 0, 1e6, ON(train), "stop after M minutes")                    \
-    X(resume, TEXT, "resume", "FILE", NULL, 0, 0, ON(train), "model to continue from")                       \
+    X(resume, RESUME, "resume", "FILE.safetensors", NULL, 0, 0, ON(train), "model to continue from")         \
     X(weights_only, FLAG, "weights-only", "", false, 0, 0, ON(train),                                        \
       "write the weights without optimiser state: a third of the size, no resume")                           \
     X(nodes, INT, "nodes", "N", -1, 0, 100000000, ON(generate), "number of ops")                             \
@@ -158,8 +158,10 @@ enum {
       "largest distance of --back-edges, in iterations")                                                     \
     X(span, INT, "span", "K", 16, 1, 1000000, ON(generate) | ON(convert),                                    \
       "most edges that a recurrence of --back-edges spans")                                                  \
-    X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON_WORK | ON(generate),                               \
+    X(output, OUTPUT, "output", "FILE", NO_VALUES, 0, 0, ON_WORK,                                            \
       "output file, short -o (repeatable): the extension selects the writer, - is standard output")          \
+    X(generated, PLACE, "output", "FILE|DIR", NO_VALUES, 0, 0, ON(generate),                                 \
+      "output file or folder, short -o: the extension selects the writer, - is standard output")             \
     X(statistics, FLAG, "statistics", "", false, 0, 0, ON(schedule),                                         \
       "print what ran: calls, seconds, evaluations, offers, gain")                                           \
     X(log, INT, "log", "LEVEL", 0, 1, 3, ON_WORK & ~ON(robust), "log to standard error; debug builds only")  \
@@ -199,16 +201,11 @@ void print_families(FILE *out);
 /* Written by `sked schedule` for all candidates; the other extensions are the library's reports. */
 #define CANDIDATES_EXTENSION ".jsonl"
 
-/*
- * outputs.c: refuses, before any work, an output that is one of the inputs (ARGUMENT; links are followed) or
- * that cannot be written (IO). load_problem does it for -o and --curve.
- */
-sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
-sked_status check_output(const arguments *a, const char *output, sked_error *err);
-sked_status check_outputs(const arguments *a, sked_error *err);
-/* The same for an output that no report writes. candidates: several schedules may be written as well. */
+/* outputs.c: ARGUMENT for an output that no report writes. candidates: several schedules may be written as
+ * well. */
 sked_status check_extensions(const arguments *a, bool candidates, sked_error *err);
-bool to_stdout(const arguments *a); /* -o -: standard output has the schedule and nothing else */
+void complete_arguments(arguments *a); /* robust: what is resumed goes on where no log is given */
+bool to_stdout(const arguments *a);    /* -o -: standard output has the schedule and nothing else */
 
 /* setup.c: a graph and a problem from the options. */
 typedef struct setup {

@@ -28,11 +28,9 @@ sked_status run_convert(arguments *a, sked_error *err)
     setup s = {0};
     const char *to = a->to, *path = a->operand.at[1];
     end_on_signal(true);
-    sked_status st = check_output(a, path, err);
-    if (st == SKED_OK && wants_machine(path, to))
+    if (wants_machine(path, to))
         return convert_machine(a->operand.at[0], path, err);
-    if (st == SKED_OK)
-        st = load_problem(a, a->operand.at[0], &s, err);
+    sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = apply_profile(&s, err);
     if (st == SKED_OK)

@@ -77,7 +77,7 @@ sked_status run_generate(arguments *a, sked_error *err)
 {
     if (a->nodes < 0)
         return fail(err, SKED_ERR_ARGUMENT, "`sked generate` needs --nodes N");
-    if (a->output.count != 1)
+    if (a->generated.count != 1)
         return fail(err, SKED_ERR_ARGUMENT, "`sked generate` needs one -o FILE, or -o DIR with --count");
     sked_generate_options opt = {.size = sizeof opt,
                                  .nodes = (int32_t)a->nodes,
@@ -90,7 +90,7 @@ sked_status run_generate(arguments *a, sked_error *err)
                                  .settings = a->set.at,
                                  .n_settings = a->set.count,
                                  .like = a->like};
-    const char *path = a->output.at[0];
+    const char *path = a->generated.at[0];
     if (a->count > 0 || is_folder(path))
         return generate_many(a, &opt, path, a->count > 0 ? a->count : 1, err);
     return generate_one(a, &opt, path, err);

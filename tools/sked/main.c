@@ -113,6 +113,7 @@ const program sked_program = {
     .operands = offsetof(arguments, operand),
     .moved = moved,
     .n_moved = sizeof moved / sizeof *moved,
+    .complete = complete_arguments,
 };
 
 int main(int argc, char **argv)

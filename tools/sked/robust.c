@@ -51,6 +51,9 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
     if (a->one_shot && wants_machine(a))
         return fail(err, SKED_ERR_ARGUMENT,
                     "--one-shot fits no machine: .machine.json is written by the loop");
+    if (a->robust_log != NULL && strcmp(a->robust_log, "-") == 0)
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "measurements are written to a file; standard output has the result");
     return check_extensions(a, false, err);
 }
 
@@ -85,7 +88,7 @@ static void fill_options(const arguments *a, sked_robust_options *opt, follower 
     opt->measurements = (int32_t)a->measurements;
     opt->prior = a->prior;
     opt->resume = a->robust_resume;
-    opt->log = a->robust_log != NULL ? a->robust_log : a->robust_resume;
+    opt->log = a->robust_log;
     opt->method = a->robust_method;
     opt->model = a->model;
     opt->settings = a->set.at;

@@ -170,9 +170,7 @@ static sked_status set_machine(const arguments *a, setup *s, sked_error *err)
 sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err)
 {
     *s = (setup){0};
-    sked_status st = check_outputs(a, err);
-    if (st == SKED_OK)
-        st = load_graph(a, path, &s->graph, err);
+    sked_status st = load_graph(a, path, &s->graph, err);
     if (st != SKED_OK)
         return st;
     sked_problem *p = &s->problem;

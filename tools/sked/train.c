@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What a look at held-out graphs found: a row of the curve. */
@@ -20,9 +21,8 @@ typedef struct point {
 typedef struct session {
     const arguments *a;
     const char *model, *log_path, *curve;
-    int log;       /* descriptor, -1: none */
-    int log_error; /* errno of the first write that failed */
-    bool logged;   /* a line has been written */
+    int log;               /* descriptor, -1: not begun */
+    sked_error log_failed; /* by the first line that could not be written */
     point *points;
     size_t n_points, cap;
     double smooth; /* running mean of the loss */
@@ -72,18 +72,30 @@ static void keep_point(session *s, const sked_train_progress *p)
 
 /*
  * The one file that grows while the command runs, so that it can be watched: every line is one write, and a
- * process that dies leaves whole lines. A new log replaces the old one when its first line comes, not before.
+ * process that dies leaves whole lines. A new log replaces the old one, in one step, when its first line
+ * comes; one that is resumed, a pipe or a device goes on. True: the line is there.
  */
+static bool begin_log(session *s, const char *line, size_t size)
+{
+    struct stat info;
+    const bool there = stat(s->log_path, &info) == 0;
+    const bool fresh = !there || (S_ISREG(info.st_mode) && s->a->resume == NULL);
+    if (fresh && sked_file_write(s->log_path, line, size, &s->log_failed) != SKED_OK)
+        return false;
+    s->log = open(s->log_path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (s->log < 0)
+        fail(&s->log_failed, SKED_ERR_IO, "%s: cannot write: %s", s->log_path, strerror(errno));
+    return fresh;
+}
+
 static void add_line(session *s, const char *line, size_t size)
 {
-    if (!s->logged && s->a->resume == NULL && ftruncate(s->log, 0) != 0 &&
-        errno != EINVAL) /* EINVAL: a pipe */
-        s->log_error = errno;
-    s->logged = true;
-    while (size > 0 && s->log_error == 0) {
+    if (s->log_failed.status != SKED_OK || (s->log < 0 && begin_log(s, line, size)))
+        return;
+    while (size > 0 && s->log_failed.status == SKED_OK) {
         const ssize_t n = write(s->log, line, size);
         if (n < 0 && errno != EINTR)
-            s->log_error = errno;
+            fail(&s->log_failed, SKED_ERR_IO, "%s: cannot write: %s", s->log_path, strerror(errno));
         line += n > 0 ? n : 0;
         size -= n > 0 ? (size_t)n : 0;
     }
@@ -106,46 +118,17 @@ static void log_update(session *s, const sked_train_progress *p)
     add_line(s, line, (size_t)size);
 }
 
-/* Files among the graphs, and but for the model itself the one to resume. */
-static sked_status refuse_inputs(const session *s, const char *output, sked_error *err)
+/* Of a run without updates it is there, too. */
+static sked_status close_log(session *s, sked_status st, sked_error *err)
 {
-    sked_status st = output != s->model ? refuse_input(s->a->resume, output, err) : SKED_OK;
-    for (const char *item = s->a->graphs; st == SKED_OK && *item;) {
-        char path[4096];
-        const size_t n = strcspn(item, ",");
-        if (n < sizeof path) {
-            memcpy(path, item, n);
-            path[n] = 0;
-            st = refuse_input(path, output, err);
-        }
-        item += n + (item[n] == ',');
-    }
-    return st;
-}
-
-/* Before training: every file can be written, and the log is open. No existing file is changed yet. */
-static sked_status open_outputs(session *s, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    for (int i = 0; st == SKED_OK && i < s->a->output.count; i++) {
-        st = refuse_inputs(s, s->a->output.at[i], err);
-        if (st == SKED_OK)
-            st = sked_file_check(s->a->output.at[i], err);
-    }
-    if (st != SKED_OK || s->log_path == NULL)
-        return st;
-    s->log = open(s->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return s->log >= 0 ? SKED_OK
-                       : fail(err, SKED_ERR_IO, "%s: cannot write: %s", s->log_path, strerror(errno));
-}
-
-static sked_status close_log(session *s, sked_error *err)
-{
-    if (s->log >= 0 && close(s->log) != 0 && s->log_error == 0)
-        s->log_error = errno;
-    return s->log_error == 0
-               ? SKED_OK
-               : fail(err, SKED_ERR_IO, "%s: cannot write: %s", s->log_path, strerror(s->log_error));
+    struct stat info;
+    if (st == SKED_OK && s->log_path != NULL && s->log < 0 && stat(s->log_path, &info) != 0)
+        add_line(s, "", 0);
+    if (s->log >= 0 && close(s->log) != 0)
+        fail(&s->log_failed, SKED_ERR_IO, "%s: cannot write: %s", s->log_path, strerror(errno));
+    return st == SKED_OK && s->log_failed.status != SKED_OK
+               ? fail(err, s->log_failed.status, "%s", s->log_failed.message)
+               : st;
 }
 
 /* ---------------------------------------------------------------- progress */
@@ -155,7 +138,7 @@ static void on_update(void *data, const sked_train_progress *p)
     session *s = data;
     end_on_signal(false); /* from now on there is a model to save */
     s->smooth = p->step > 1 && s->smooth > 0 ? 0.98 * s->smooth + 0.02 * p->loss : p->loss;
-    if (s->log >= 0)
+    if (s->log_path != NULL)
         log_update(s, p);
     if (p->validated)
         keep_point(s, p);
@@ -259,9 +242,7 @@ sked_status run_train(arguments *a, sked_error *err)
     sked_status st = a->graphs != NULL ? pick_outputs(&s, err)
                                        : fail(err, SKED_ERR_ARGUMENT, "`sked train` needs --graphs SPEC");
     const bool first = sked_dist_rank() == 0; /* the rank that writes and reports */
-    if (st == SKED_OK && first)
-        st = open_outputs(&s, err);
-    st = sked_dist_agree(st, err);
+    s.log_path = first ? s.log_path : NULL;
     fill_train_options(a, &s, &opt);
     opt.progress = on_update;
     opt.progress_data = &s;
@@ -273,8 +254,8 @@ sked_status run_train(arguments *a, sked_error *err)
     end_on_signal(false);
     if (st == SKED_OK && first)
         st = deliver(&s, m, err);
-    const sked_status log = close_log(&s, err);
+    st = close_log(&s, st, err);
     sked_sampler_destroy(m);
     free(s.points);
-    return st != SKED_OK ? st : log;
+    return st;
 }
