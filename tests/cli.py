@@ -132,7 +132,7 @@ def value_over_time_is_written(folder):
             assert a["seconds"] <= b["seconds"] and a["evaluations"] <= b["evaluations"], points
             assert (a["value"] is None or a["value"] >= b["value"]) and a["bound"] <= b["bound"], points
     before = open(file).read()
-    for extra, code, part in ((["--curve", "x.csv"], 2, "written as .jsonl"), (["--curve", file, "-o", file], 2, "another output"),
+    for extra, code, part in ((["--curve", "x.csv"], 2, "written as .jsonl"), (["--curve", file, "-o", file], 2, "are one file"),
                               (["--curve", file, "--sweep", "horizon=20:30:10"], 2, "--curve takes one run"),
                               (["--curve", os.path.join(folder, "no", "x.jsonl")], 4, "x.jsonl"),
                               (["--curve", file, "--horizon", 1], 7, "horizon")):
@@ -634,11 +634,11 @@ def robust_options_belong_to_one_way(folder):
     expect(run(*base, "-o", os.path.join(folder, "x.xyz")), 2, ".machine.json")
     expect(run(*base, "-o", plan), 2, "the extension selects the writer")
     expect(run(*base, "--log", "-"), 2, "standard output has the result")
-    expect(run(*base, "--log", plan + ".json", "-o", plan + ".json"), 2, "would replace the measurements")
+    expect(run(*base, "--log", plan + ".json", "-o", plan + ".json"), 2, "are one file")
     open(plan, "w").close()
     os.symlink(plan, os.path.join(folder, "y.json"))
     expect(run(*base, "--prior", plan, "-o", os.path.join(folder, "y.json")), 2, "would replace the input")
-    expect(run(*base, "--resume", plan, "-o", os.path.join(folder, "y.json")), 2, "would replace the measurements")
+    expect(run(*base, "--resume", plan, "-o", os.path.join(folder, "y.json")), 2, "are one file")
     os.remove(os.path.join(folder, "y.json"))
     expect(run(*base, "--prior", plan, "--log", plan), 2, "would replace the input")
     expect(run(*base, "--log", os.path.join(folder, "none", "x.jsonl")), 4)

@@ -4,10 +4,13 @@
  * fails (EIO), is interrupted (EINTR), is short (a few bytes only), or ends the process (SIGKILL). N 0: every
  * second call, for EINTR and short ones. SKED_FAULT_LOG names a file that is created when the fault happens.
  * Streams of the C library call the system past these symbols; /dev/full tests those.
+ *
+ * SKED_LOCALE: the program starts with the locale of its environment, as one with a user interface does.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -22,6 +25,12 @@
 enum { FEW_BYTES = 100 };
 typedef enum action { NONE, FAIL, INTERRUPT, SHORT } action;
 static atomic_long calls;
+
+__attribute__((constructor)) static void take_locale(void)
+{
+    if (getenv("SKED_LOCALE") != NULL && setlocale(LC_ALL, "") == NULL)
+        abort();
+}
 
 static void note(void)
 {
