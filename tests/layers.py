@@ -188,6 +188,38 @@ def files_are_written_in_one_place(tree):
                 yield path, number, f"{match[0]}: files are written by src/base/file_write.c (sked_file_write)"
 
 
+# What prints a number with the locale of the program: text.c takes its digits alone; a key that is compared; messages.
+PRINTERS = ("src/base/text.c", "src/problem/costs.c", "src/problem/memory_limit.c", "src/method/memory_limits.c",
+            "src/robust/robust_loop.c")
+PRINTS = re.compile(r"\b(?:sked_i_buffer_format|v?s?n?printf|fprintf|sprintf|vfprintf|dprintf|asprintf)\s*\(")
+REAL = re.compile(r"%(?!\.0f)[-+ #0-9.*]*l?[aefgAEFG]")
+READS = re.compile(r"\b(?:strtod|strtof|strtold|atof|sscanf|fscanf|setlocale|newlocale|uselocale|localeconv)\s*\(")
+
+
+def arguments_of(text, begin):
+    depth = 0
+    for end in range(begin, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if depth == 0:
+            return text[begin:end]
+    return text[begin:]
+
+
+def numbers_know_no_locale(tree):
+    """Programs set locales with a decimal comma. Errors may follow it, what is written and read may not: numbers go through
+    sked_format_number, sked_i_buffer_number, sked_i_digits and sked_parse_number."""
+    for path, text in tree.files.items():
+        if not path.startswith("src/") or path in PRINTERS:
+            continue
+        clean = without_comments(text)
+        for match in PRINTS.finditer(clean):
+            for literal in re.findall(r'"(?:[^"\\]|\\.)*"', arguments_of(clean, match.end() - 1)):
+                if REAL.search(literal.replace("%%", "")):
+                    yield path, clean.count("\n", 0, match.start()) + 1, f"{literal[:40]} prints a number with the locale"
+        for match in READS.finditer(clean):
+            yield path, clean.count("\n", 0, match.start()) + 1, f"{match[0]}: numbers are read by sked_parse_number"
+
+
 # Who calls what makes the solved problem from the one asked for, and back; all others get what the driver has made.
 LOWERING = {
     "sked_i_lower": {
@@ -329,7 +361,7 @@ def prefixes_name_the_room(tree):
 
 RULES = [rooms_go_one_way, base_names_do_not_repeat, prefixes_name_the_room, methods_do_not_meet, the_driver_is_private, methods_do_not_start_over, the_library_uses_no_tool, tools_use_the_public_header,
          the_validator_stands_alone, cuda_stays_in_its_folder, files_are_written_in_one_place,
-         a_type_is_defined_once, a_table_is_a_list, problems_are_lowered_by_the_driver]
+         a_type_is_defined_once, a_table_is_a_list, problems_are_lowered_by_the_driver, numbers_know_no_locale]
 
 # A tree that breaks nothing, and for each rule changes that must break that rule (and perhaps others).
 GOOD = {
@@ -393,6 +425,9 @@ BAD = [
     (problems_are_lowered_by_the_driver, {"src/method/two/b.c": "if (sked_i_lower_memory_may_bind (p))\n"}),
     (problems_are_lowered_by_the_driver, {"src/report/b.c": "st = sked_i_realise(x, s, &r, err);\n"}),
     (problems_are_lowered_by_the_driver, {"src/form/b.c": "st = sked_i_lower_profile(p, &x, err);\n"}),
+    (numbers_know_no_locale, {"src/form/b.c": 'sked_i_buffer_format(b, "%d %.17g",\n    i, x);\n'}),
+    (numbers_know_no_locale, {"src/report/b.c": 'snprintf(text, f(sizeof text), "%-8.3lf", x);\n'}),
+    (numbers_know_no_locale, {"src/formats/b.c": "double x = strtod(text, NULL);\n"}),
 ]
 
 

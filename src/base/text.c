@@ -172,8 +172,8 @@ static int trim(const char *digits, int n)
     return n;
 }
 
-/* x to `precision` significant digits; built from the bare digits, so no locale changes the point. */
-static void print_digits(double x, int precision, char out[40])
+/* Built from the bare digits, so no locale changes the point. */
+void sked_i_digits(double x, int precision, char out[40])
 {
     char text[40], digits[20];
     snprintf(text, sizeof text, "%.*e", precision - 1, fabs(x));
@@ -192,7 +192,7 @@ static void print_any(double x, char out[40])
 {
     for (int precision = LEAST_DIGITS; precision <= MOST_DIGITS; precision++) {
         double back;
-        print_digits(x, precision, out);
+        sked_i_digits(x, precision, out);
         if (sked_i_parse_double(out, strlen(out), &back) && back == x)
             break;
     }
@@ -310,6 +310,14 @@ void sked_i_buffer_number(sked_i_buffer *b, double x)
         sked_i_buffer_int(b, (int64_t)x);
     else
         sked_i_buffer_text(b, sked_format_number(x, text, sizeof text));
+}
+
+void sked_i_buffer_digits(sked_i_buffer *b, double x, int precision)
+{
+    char text[40] = "null";
+    if (isfinite(x))
+        sked_i_digits(x, precision, text);
+    sked_i_buffer_text(b, text);
 }
 
 void sked_i_buffer_int(sked_i_buffer *b, int64_t x)

@@ -15,6 +15,8 @@ bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int
 bool sked_i_parse_unsigned(const char *text, size_t size, uint64_t *out);
 /* Writes x so that it ends before `end`, at most 20 characters and no 0; returns where it begins. */
 char *sked_i_decimal(int64_t x, char *end);
+/* A finite x to `precision` significant digits, 1 to 17, without zeros at the end; no locale. */
+void sked_i_digits(double x, int precision, char out[40]);
 
 /* A growing byte buffer that remembers its first failure: append freely, check `failed` once. */
 typedef struct sked_i_buffer {
@@ -26,6 +28,7 @@ void sked_i_buffer_add(sked_i_buffer *b, const char *bytes, size_t size);
 void sked_i_buffer_text(sked_i_buffer *b, const char *text);
 void sked_i_buffer_char(sked_i_buffer *b, char c);
 void sked_i_buffer_number(sked_i_buffer *b, double x);
+void sked_i_buffer_digits(sked_i_buffer *b, double x, int precision); /* JSON: null where not finite */
 void sked_i_buffer_int(sked_i_buffer *b, int64_t x);
 void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...) SKED_PRINTF(2, 3);
 /* A JSON string with its quotes; what is not printable is escaped, invalid UTF-8 becomes U+FFFD. */

@@ -49,10 +49,7 @@ static void add_points(sked_i_buffer *b, const char *name, const sked_robust_mem
     for (int32_t k = 0; k < s->count; k += stride) {
         if (k > 0)
             sked_i_buffer_char(b, ',');
-        if (isfinite(value[k]))
-            sked_i_buffer_format(b, "%.7g", value[k]);
-        else
-            sked_i_buffer_text(b, "null");
+        sked_i_buffer_digits(b, value[k], 7);
     }
     sked_i_buffer_char(b, ']');
 }

@@ -19,16 +19,10 @@ static const int64_t max_edges = 4000000; /* beyond: the page says that it has n
 /* Ten digits are more than a screen can show and half the size of all. */
 static void add_number(sked_i_buffer *b, double x)
 {
-    char text[40], *comma;
-    if (x == floor(x) && fabs(x) < 0x1p53) {
+    if (x == floor(x) && fabs(x) < 0x1p53)
         sked_i_buffer_int(b, (int64_t)x);
-        return;
-    }
-    snprintf(text, sizeof text, "%.10g", x);
-    for (comma = text; *comma; comma++)
-        if (*comma == ',')
-            *comma = '.';
-    sked_i_buffer_text(b, isfinite(x) ? text : "null");
+    else
+        sked_i_buffer_digits(b, x, 10);
 }
 
 static void begin_column(sked_i_buffer *b, const char *name)

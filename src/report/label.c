@@ -48,26 +48,20 @@ void sked_i_label_draw(sked_i_buffer *b, const char *pattern, ...)
     va_end(args);
 }
 
-/* printf follows the locale of the program around us; reports do not. */
-static const char *with_point(char *buf)
-{
-    char *comma = strchr(buf, ',');
-    if (comma != NULL)
-        *comma = '.';
-    return buf;
-}
-
 const char *sked_i_label_number(double x, char *buf, size_t size)
 {
-    if (isnan(x))
-        snprintf(buf, size, "-");
+    char text[40];
+    if (!isfinite(x))
+        snprintf(buf, size, isnan(x) ? "-" : "unlimited");
     else if (x == floor(x) && fabs(x) < 0x1p53)
         snprintf(buf, size, "%lld", (long long)x);
     else if (fabs(x) >= 1e6 && fabs(x) < 0x1p53)
         snprintf(buf, size, "%lld", llround(x));
-    else
-        snprintf(buf, size, "%.6g", x);
-    return with_point(buf);
+    else {
+        sked_i_digits(x, 6, text);
+        snprintf(buf, size, "%s", text);
+    }
+    return buf;
 }
 
 const char *sked_i_label_percent(double share, char *buf, size_t size)

@@ -132,9 +132,18 @@ static sked_status write_hosts(const sked_target *t, sked_i_buffer *out, sked_er
 static void write_head(const sked_target *t, const double *setting, sked_i_buffer *out)
 {
     const bool own_times = t->problem.machine != NULL;
-    sked_i_buffer_format(out, "sked-simgrid-1\nplatform %s\nunit %.17g\nspeed %.17g\ndevices %d\n",
-                         t->argument, setting[OPTION_UNIT], own_times ? -1 : setting[OPTION_SPEED],
-                         (int)t->replay->costs.devices);
+    sked_i_buffer_format(out, "sked-simgrid-1\nplatform %s\nunit ", t->argument);
+    sked_i_buffer_number(out, setting[OPTION_UNIT]);
+    sked_i_buffer_text(out, "\nspeed ");
+    sked_i_buffer_number(out, own_times ? -1 : setting[OPTION_SPEED]);
+    sked_i_buffer_format(out, "\ndevices %d\n", (int)t->replay->costs.devices);
+}
+
+static void write_line(sked_i_buffer *out, int32_t a, int32_t b, double amount)
+{
+    sked_i_buffer_format(out, "%d %d ", (int)a, (int)b);
+    sked_i_buffer_number(out, amount);
+    sked_i_buffer_char(out, '\n');
 }
 
 /* Without a schedule: a plan with no ops, to see whether platform and hosts are there. */
@@ -155,7 +164,7 @@ static sked_status write_plan(const sked_target *t, const double *setting, const
     sked_i_buffer_format(out, "ops %d\n", (int)s->ops);
     for (int32_t i = 0; i < s->ops; i++) {
         const int32_t d = s->device[i], before = position[i] > 0 ? q.op[q.ptr[d] + position[i] - 1] : -1;
-        sked_i_buffer_format(out, "%d %d %.17g\n", (int)d, (int)before, sked_i_time(&t->replay->costs, i, d));
+        write_line(out, d, before, sked_i_time(&t->replay->costs, i, d));
     }
     int64_t edges = 0;
     for (int64_t e = 0; e < g->n_edges; e++)
@@ -163,8 +172,7 @@ static sked_status write_plan(const sked_target *t, const double *setting, const
     sked_i_buffer_format(out, "edges %lld\n", (long long)edges);
     for (int64_t e = 0; e < g->n_edges; e++)
         if (g->edge_distance[e] == 0)
-            sked_i_buffer_format(out, "%d %d %.17g\n", (int)g->edge_from[e], (int)g->edge_to[e],
-                                 sked_i_queue_edge_read(g, e));
+            write_line(out, g->edge_from[e], g->edge_to[e], sked_i_queue_edge_read(g, e));
 cleanup:
     sked_i_queues_free(&q);
     return st == SKED_OK && out->failed ? sked_i_no_memory(err) : st;

@@ -19,6 +19,7 @@
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>
+#include <clocale>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -239,6 +240,7 @@ void run(const char *path)
 
 int main(int argc, char **argv)
 {
+    std::setlocale(LC_ALL, "C"); /* whatever a library may have set: plan and answer have decimal points */
     if (argc != 2) {
         std::puts("usage: sked-simgrid PLAN (the target simgrid of sked calls it)");
         return 1;
