@@ -323,15 +323,18 @@ static void logs_and_programs(void **state)
     (void)state;
     NEED_COMMA();
     setlocale(LC_ALL, "C");
-    sample s = {0};
+    sample s = {0}, layers = {0};
     sample_fractions(&s);
+    sample_layered(&layers, 12, 3, 2);
     OK(sked_file_write(FILE_OF("teller"), teller, sizeof teller - 1, err));
+    OK(sked_file_write(FILE_OF("teller.xml"), "<platform/>", 11, err));
     assert_int_equal(system("chmod +x " FILE_OF("teller")), 0);
     s.problem.horizon = INFINITY;
     check_writer("what a command is told", tell_command, &s, FILE_OF("told"), 0);
-    check_writer("the plan for SimGrid", tell_simgrid, &s, FILE_OF("told"), 0);
+    check_writer("the plan for SimGrid", tell_simgrid, &layers, FILE_OF("told"), 0);
     check_writer("measurements", write_log, &s, FILE_OF("l.jsonl"), 0);
     sample_free(&s);
+    sample_free(&layers);
 }
 
 int main(void)
