@@ -248,13 +248,91 @@ static void locked(void **state)
     holds("readonly", "x");
 }
 
+/* One file under two names: whether it is there or not, by folder and name, through links of both kinds. */
+static void same_files(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("sub", 0777), 0);
+    assert_int_equal(symlink(".", "here"), 0);
+    assert_int_equal(symlink("here/new", "soft"), 0);
+    assert_int_equal(symlink("loop", "loop"), 0);
+    for (int there = 0; there < 2; there++) {
+        static const char *const names[] = {"new", "./new", "sub/../new", "here/new", "soft"};
+        for (int i = 0; i < 5; i++) {
+            assert_true(sked_file_same(names[i], "new"));
+            assert_true(sked_file_same(inside("new"), names[i]));
+            assert_false(sked_file_same(names[i], "sub/new"));
+            assert_false(sked_file_same("New", names[i]));
+        }
+        put("new", "x");
+    }
+    assert_int_equal(link("new", "hard"), 0);
+    assert_true(sked_file_same("hard", "soft"));
+    put("other", "x");
+    assert_false(sked_file_same("other", "new"));
+    static const char *const no_files[] = {"/dev/null", "-", "sub", "none/x", "loop", "/dev/fd/999", ""};
+    for (int i = 0; i < 7; i++)
+        assert_true(!sked_file_same(no_files[i], "new") &&
+                    sked_file_same(no_files[i], no_files[i]) == (strcmp(no_files[i], "-") == 0));
+    const int fd = open("new", O_WRONLY);
+    char path[32];
+    snprintf(path, sizeof path, "/dev/fd/%d", fd);
+    assert_true(sked_file_same(path, "hard"));
+    close(fd);
+}
+
+static ino_t number_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_ino;
+}
+
+static void append(const char *path, const char *begin, const char *more)
+{
+    sked_i_append a;
+    OK(sked_i_append_open(&a, path, begin, (int64_t)strlen(begin), err));
+    holds(path, begin);
+    OK(sked_i_append_add(&a, more, (int64_t)strlen(more), err));
+    sked_i_append_close(&a);
+}
+
+/* A log goes on where it holds what it begins with, and is replaced whole elsewhere; what others hold open
+ * stays. */
+static void logs_grow(void **state)
+{
+    (void)state;
+    append("log", "head\n", "one\n");
+    const ino_t first = number_of("log");
+    assert_int_equal(symlink("log", "soft"), 0);
+    append("soft", "head\none\n", "two\n");
+    assert_true(number_of("log") == first);
+    const int old = open("log", O_RDONLY);
+    append("./log", "head\n", "three\n"); /* fewer lines than there are */
+    holds("log", "head\nthree\n");
+    char text[40] = "";
+    assert_true(read(old, text, sizeof text - 1) > 0);
+    assert_string_equal(text, "head\none\ntwo\n");
+    close(old);
+    append("log", "head\nthree\nfour\n", "five\n"); /* more */
+    append("log", "HEAD\n", "");
+    holds("soft", "HEAD\n");
+    sked_i_append a;
+    FAILS(SKED_ERR_IO, "none/log", sked_i_append_open(&a, "none/log", "x", 1, err));
+    sked_i_append_close(&a);
+    OK(sked_i_append_open(&a, "/dev/null", "x", 1, err));
+    OK(sked_i_append_add(&a, "y", 1, err));
+    sked_i_append_close(&a);
+    assert_int_equal(count(), 2);
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, empty_and_leave)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(modes),      IN_FOLDER(owners), IN_FOLDER(links_stay),
-        IN_FOLDER(long_names), IN_FOLDER(paths),  IN_FOLDER(prepared_links),
-        IN_FOLDER(streams),    IN_FOLDER(checks), IN_FOLDER(locked),
+        IN_FOLDER(modes),  IN_FOLDER(owners),         IN_FOLDER(links_stay), IN_FOLDER(long_names),
+        IN_FOLDER(paths),  IN_FOLDER(prepared_links), IN_FOLDER(streams),    IN_FOLDER(checks),
+        IN_FOLDER(locked), IN_FOLDER(same_files),     IN_FOLDER(logs_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
