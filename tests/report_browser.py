@@ -413,6 +413,24 @@ class Suite:
         assert "unheard-of" in self.browser.run("return document.querySelector('.error').textContent")
         self.no_errors("sections")
 
+    def test_axes_end(self):
+        """Whatever the values: ticks are counted and in order, and no pixel of a mark is NaN."""
+        self.load("small")
+        wrong = self.browser.run("""
+            const values = [0, 5e-324, 1e-320, 1e-300, 1e-9, 1, 1000, 9e15, 2 ** 53 - 1, 2 ** 53, 2 ** 53 + 2, 4.5e16, 4.5e16 + 8, 1e100];
+            const wrong = [];
+            for (const a of values) for (const b of values.filter((x) => x >= a)) for (const floor of [true, false]) for (const whole of b < 1 ? [false] : [true, false]) {
+                const place = Sked.axis([a, b], 0, 600, { floor, whole });
+                const at = [a, b, ...place.ticks.map((tick) => tick.value)].map(place);
+                if (place.ticks.length > 12 || !at.every((x) => x > -1 && x < 601) || place.ticks.some((tick) => /nan|inf/i.test(tick.text))
+                    || place.ticks.some((tick, k) => k > 0 && place.ticks[k - 1].value >= tick.value))
+                    wrong.push([a, b, floor, whole, at, place.ticks.map((tick) => tick.text)]);
+                if (a < b && Sked.ticks(a, b, 8, false).length > 11) wrong.push([a, b]);
+            }
+            return JSON.stringify(wrong.slice(0, 3));""")
+        assert wrong == "[]", wrong
+        self.no_errors("axes")
+
     def test_svg(self):
         for name in ("small", "layered", "resources", "pipelined", "free", "hostile", "instant", "large"):
             self.browser.open(self.path(name + ".svg"))
