@@ -900,9 +900,10 @@ def paper_suite_runs_what_the_pages_say(folder):
     listed = subprocess.run([sys.executable, "scripts/evidence.py", "--list"], stdout=subprocess.PIPE, text=True, check=True, cwd=SOURCE).stdout
     commands = re.findall(r": sked-bench (paper .*?)(?: &&|$)", listed, flags=re.M)
     assert len(commands) > 4, listed
+    os.mkdir(os.path.join(folder, "build"))
     for command in commands:  # the words are read, then the set is refused before anything runs
         words = re.sub(r" --only \S+", "", command).split()
-        expect(bench(*words, "--only", "nothing"), 2, "the sets of this suite are")
+        expect(bench(*words, "--only", "nothing", cwd=folder), 2, "the sets of this suite are")
 
 
 @test
