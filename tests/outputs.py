@@ -216,6 +216,8 @@ def different_files_are_not_refused(folder):
     assert read(folder, "x.json") == read(folder, "sub/x.json")
     done = run("generate", "layered", "--nodes", 5, "-o", "-", cwd=folder)
     assert done.returncode == 0 and json.loads(done.stdout), done.stderr
+    done = run("train", "--graphs", "layered:6", "--steps", 1, "-o", "m.safetensors", "-o", "a.jsonl", "-o", "b.jsonl", cwd=folder)
+    assert done.returncode == 2 and b"-o a.jsonl and -o b.jsonl" in done.stderr, done.stderr
     with open(os.path.join(folder, "both.json"), "wb") as out:
         done = subprocess.run([SKED, "schedule", graph, "--devices", "2", "-o", "-", "-o", "both.json"], cwd=folder, stdout=out,
                               stderr=subprocess.PIPE, check=False)

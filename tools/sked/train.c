@@ -43,6 +43,9 @@ static sked_status pick_outputs(session *s, sked_error *err)
                 err, SKED_ERR_ARGUMENT,
                 "`sked train` writes .safetensors (model), .jsonl (log) and .svg (curve), not '%.200s'",
                 path);
+        if (*slot != NULL)
+            return fail(err, SKED_ERR_ARGUMENT, "-o %.200s and -o %.200s are of one kind; one is written",
+                        *slot, path);
         *slot = path;
     }
     if (s->model == NULL)
