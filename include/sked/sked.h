@@ -633,7 +633,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_file_write(const char *path, const voi
 SKED_API SKED_MUST_CHECK sked_status sked_file_check(const char *path, sked_error *err);
 /*
  * Whether two paths name one regular file, through links of either kind; where neither is there yet, whether
- * they are one name in one folder. False where either is a stream or a folder, or cannot be looked at.
+ * they are one name in one folder. False where either is a stream or a folder, or cannot be looked at; "-" is
+ * a name like any other.
  */
 SKED_API bool sked_file_same(const char *a, const char *b);
 

@@ -302,21 +302,28 @@ sked_status sked_file_check(const char *path, sked_error *err)
     return st;
 }
 
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool same_place(const place *p, const place *q)
+{
+    struct stat in, at;
+    if (p->exists || q->exists)
+        return p->exists && q->exists && S_ISREG(p->info.st_mode) && same_inode(&p->info, &q->info);
+    return p->name != NULL && q->name != NULL && strcmp(p->name, q->name) == 0 &&
+           fstat(p->folder, &in) == 0 && fstat(q->folder, &at) == 0 && same_inode(&in, &at);
+}
+
 bool sked_file_same(const char *a, const char *b)
 {
     place p, q;
-    struct stat in, at;
-    sked_error none = {0};
     bool same = false;
-    if (find_place(a, &p, &none) != SKED_OK)
+    if (find_place(a, &p, NULL) != SKED_OK)
         return false;
-    if (find_place(b, &q, &none) == SKED_OK) {
-        if (p.exists && q.exists)
-            same =
-                S_ISREG(p.info.st_mode) && p.info.st_dev == q.info.st_dev && p.info.st_ino == q.info.st_ino;
-        else if (!p.exists && !q.exists)
-            same = p.name != NULL && q.name != NULL && strcmp(p.name, q.name) == 0 && fstat(p.folder, &in) == 0 && fstat(q.folder, &at) == 0 &&
-                   in.st_dev == at.st_dev && in.st_ino == at.st_ino;
+    if (find_place(b, &q, NULL) == SKED_OK) {
+        same = same_place(&p, &q);
         leave(&q);
     }
     leave(&p);
