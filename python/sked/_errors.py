@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Type
 
 from ._native import ffi, lib
 
@@ -113,6 +113,16 @@ def text(cdata: Any) -> str:
     return "" if cdata == ffi.NULL else ffi.string(cdata).decode("utf-8", "replace")
 
 
+def name_of(cdata: Any) -> str:
+    """The same for names: bytes that are no UTF-8 come back as they went in (PEP 383)."""
+    return "" if cdata == ffi.NULL else ffi.string(cdata).decode("utf-8", "surrogateescape")
+
+
+def printable(name: str) -> str:
+    """A name that every terminal takes."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def error_of(status: int, err: Any) -> Error:
     """The exception of a status that is not OK."""
     message = text(err.message) or text(lib.sked_status_text(status))
@@ -138,10 +148,8 @@ def call(function: Any, *arguments: Any) -> None:
     check(function(*arguments, err), err)
 
 
-def c_text(value: Optional[str]) -> Any:
-    """A str as `const char *`; None is NULL. The caller keeps it while C may look at it."""
-    if value is None:
-        return ffi.NULL
+def c_text(value: str) -> Any:
+    """A str as `const char *`. The caller keeps it while C may look at it."""
     if not isinstance(value, str):
         raise TypeError(f"a text is wanted, not {type(value).__name__}: {value!r}")
     if "\0" in value:

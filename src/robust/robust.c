@@ -59,14 +59,14 @@ static sked_status open_target(sked_i_robust_run *run, const char *spec, sked_er
     const sked_robust_options *opt = run->opt;
     sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
     if (st == SKED_OK && opt->measure != NULL)
-        st = sked_i_target_create_callback(opt->measure, opt->measure_data, run->problem, &run->target, err);
+        st = sked_i_target_create_callback(opt->measure, opt->measure_data, run->problem, opt->stop,
+                                           &run->target, err);
     else if (st == SKED_OK)
-        st = sked_target_create(spec, run->problem, opt->seed, &run->target, err);
+        st = sked_target_open(spec, run->problem, opt->seed, opt->stop, &run->target, err);
     if (opt->together)
         st = sked_dist_agree(st, err);
     if (st != SKED_OK)
         return st;
-    sked_i_target_listen(run->target, opt->stop);
     run->ranks = opt->together && sked_i_target_parallel(run->target) ? sked_dist_size() : 1;
     return SKED_OK;
 }
