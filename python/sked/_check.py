@@ -6,6 +6,8 @@ import operator
 import os
 from typing import Any, Callable, Dict, Optional, Tuple, Type, TypeVar, Union
 
+import numpy as np
+
 from ._errors import ArgumentError, c_text
 from ._native import ffi
 
@@ -34,7 +36,7 @@ def named_kind(value: object) -> str:
 def integer(value: Any, what: str, least: int = _INT32[0], most: int = _INT32[1]) -> int:
     """A whole number within a range; others are refused, never rounded or wrapped."""
     try:
-        number = operator.index(value)
+        number = operator.index(value.item() if isinstance(value, np.bool_) else value)
     except TypeError:
         raise TypeError(f"{what}: a whole number is wanted, not {named_kind(value)}") from None
     if not least <= number <= most:

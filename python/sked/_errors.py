@@ -113,16 +113,6 @@ def text(cdata: Any) -> str:
     return "" if cdata == ffi.NULL else ffi.string(cdata).decode("utf-8", "replace")
 
 
-def name_of(cdata: Any) -> str:
-    """The same for names: bytes that are no UTF-8 come back as they went in (PEP 383)."""
-    return "" if cdata == ffi.NULL else ffi.string(cdata).decode("utf-8", "surrogateescape")
-
-
-def printable(name: str) -> str:
-    """A name that every terminal takes."""
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
 def error_of(status: int, err: Any) -> Error:
     """The exception of a status that is not OK."""
     message = text(err.message) or text(lib.sked_status_text(status))

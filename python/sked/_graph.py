@@ -14,7 +14,7 @@ import numpy as np
 from ._arrays import Texts, column, pointer, view, wanted_column
 from ._built import file_of, finished
 from ._check import c_option, c_path, c_path_option, fill, flag, instance, integer, named_kind, real
-from ._errors import ArgumentError, c_text, call, name_of, printable
+from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Graph:
     @property
     def name(self) -> str:
         """Name of the graph; "" where it has none."""
-        return name_of(lib.sked_graph_name(self._c))
+        return text(lib.sked_graph_name(self._c))
 
     def __len__(self) -> int:
         """Number of ops."""
@@ -304,13 +304,13 @@ class Graph:
             lib.sked_graph_op_name(self._c, op, buffer, size)
             name: _Raw = ffi.string(buffer)
             if len(name) < size - 1:
-                return name.decode("utf-8", "surrogateescape")
+                return name.decode()
             size *= 16
 
     def op_type(self, op: int) -> Optional[str]:
         """Type of an op; None: untyped."""
         found = lib.sked_graph_op_type(self._c, self._checked(op))
-        return None if found == ffi.NULL else name_of(found)
+        return None if found == ffi.NULL else text(found)
 
     def _checked(self, op: int) -> int:
         number = integer(op, "op")
@@ -340,7 +340,7 @@ class Graph:
         """Capacity of every resource by its name."""
         g = self._c
         return {
-            name_of(lib.sked_graph_resource_name(g, r)): float(lib.sked_graph_capacity(g, r))
+            text(lib.sked_graph_resource_name(g, r)): float(lib.sked_graph_capacity(g, r))
             for r in range(lib.sked_graph_resource_count(g))
         }
 
@@ -360,7 +360,7 @@ class Graph:
             device = lib.sked_graph_duration_name(self._c, i)
             time = float(lib.sked_graph_duration_on(self._c, op, device))
             if not math.isnan(time):
-                found[name_of(device)] = time if math.isfinite(time) else None
+                found[text(device)] = time if math.isfinite(time) else None
         return found
 
     def topological_order(self) -> "NDArray[np.int32]":
@@ -388,7 +388,7 @@ class Graph:
     def __repr__(self) -> str:
         if self._built is None:
             return f"<sked.Graph, {len(self)} ops so far>"
-        name = f" {printable(repr(self.name))}" if self.name else ""
+        name = f" {self.name!r}" if self.name else ""
         return f"<sked.Graph{name}: {len(self)} ops, {self.edge_count} edges>"
 
     # ---------------------------------------------------------------- leaving
@@ -482,7 +482,7 @@ def attributes(*, of_edges: bool) -> List[str]:
     """Names of the numbers that ops, or edges, carry in files and in `Graph.attribute`."""
     wanted = flag(of_edges, "of_edges")
     infos = [lib.sked_attribute_at(i) for i in range(lib.sked_attribute_count())]
-    return [name_of(info.name) for info in infos if info.of_edges == wanted]
+    return [text(info.name) for info in infos if info.of_edges == wanted]
 
 
 def read(

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ._built import file_of, finished
 from ._check import c_option, c_path, flag, integer, real
-from ._errors import ArgumentError, c_text, call, name_of, printable
+from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
 
@@ -182,7 +182,7 @@ class Machine:
     @property
     def name(self) -> str:
         """Name of the machine; "" where it has none."""
-        return "" if self._identical is not None else name_of(lib.sked_machine_name(self._c))
+        return "" if self._identical is not None else text(lib.sked_machine_name(self._c))
 
     @property
     def devices(self) -> List[Device]:
@@ -192,8 +192,8 @@ class Machine:
         m = self._c
         return [
             Device(
-                name_of(lib.sked_machine_device_name(m, i)),
-                name_of(lib.sked_machine_device_type(m, i)) or None,
+                text(lib.sked_machine_device_name(m, i)),
+                text(lib.sked_machine_device_type(m, i)) or None,
                 float(lib.sked_machine_device_speed(m, i)),
                 float(lib.sked_machine_device_memory(m, i)),
             )
@@ -219,7 +219,7 @@ class Machine:
         op, on, time = ffi.new("const char **"), ffi.new("const char **"), ffi.new("double *")
         for i in range(0 if self._identical else lib.sked_machine_duration_count(self._c)):
             lib.sked_machine_duration(self._c, i, op, on, time)
-            found[name_of(op[0]), name_of(on[0]) or None] = float(time[0])
+            found[text(op[0]), text(on[0]) or None] = float(time[0])
         return found
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
@@ -248,8 +248,7 @@ class Machine:
             return f"sked.Machine.identical({count}, latency={latency:g}, bandwidth={bandwidth:g})"
         if self._built is None:
             return "<sked.Machine, not in use yet>"
-        names = ", ".join(d.name for d in self.devices)
-        return printable(f"<sked.Machine {self.name!r}: {names}>")
+        return f"<sked.Machine {self.name!r}: {', '.join(d.name for d in self.devices)}>"
 
 
 def _equal_devices(devices: int, latency: float, bandwidth: float) -> Machine:
