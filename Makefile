@@ -45,7 +45,7 @@ python-asan: python
 python-tsan: python
 	@cmake --preset tsan >/dev/null
 	@cmake --build build/tsan -j $(JOBS) --target sked_static
-	@python/sanitized.sh tsan python/tests/fuzz_threads.py
+	@python/sanitized.sh tsan -m pytest -q -p no:cacheprovider -k thread python/tests/test_hostile.py
 
 # Every parser is fuzzed shortly, then every test runs; the last line counts them.
 test: tests python fuzz-short

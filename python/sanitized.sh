@@ -1,5 +1,5 @@
 #!/bin/sh
-# sanitized.sh asan|tsan SCRIPT [ARGUMENT ...]: runs a Python script with the package linked with the library of
+# sanitized.sh asan|tsan ARGUMENT ...: runs Python with these arguments and the package linked with the library of
 # build/asan or build/tsan. The runtime of the sanitizer is loaded first, for the interpreter itself has none. `make
 # python-asan` and `make python-tsan` build what it needs.
 set -eu
@@ -19,7 +19,5 @@ export PYTHONMALLOC=malloc # else the sanitizer sees nothing of what Python's ow
 export LSAN_OPTIONS="suppressions=$root/python/leaks.txt:print_suppressions=0:${LSAN_OPTIONS-}"
 export ASAN_OPTIONS="detect_leaks=1:malloc_context_size=4:allocator_may_return_null=1:${ASAN_OPTIONS-}"
 export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:ignore_noninstrumented_modules=1:${TSAN_OPTIONS-}"
-script=$1
-shift
 runtime=$(${CC:-cc} -print-file-name=lib"$kind".so)
-exec env LD_PRELOAD="$runtime" "$python" "$script" "$@"
+exec env LD_PRELOAD="$runtime" "$python" "$@"

@@ -11,10 +11,10 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
@@ -23,9 +23,26 @@ import numpy as np
 import sked
 from hypothesis import strategies as st
 
+try:  # what they stand on is optional, and its C++ does not load under a sanitizer
+    if "san.so" in os.environ.get("LD_PRELOAD", ""):
+        raise ImportError
+    import onnx_models
+    import sked.onnxruntime
+    import sked.profile
+
+    MODEL = onnx_models.branches(2)
+    RUNTIMES = [sked.onnxruntime, sked.profile]
+except ImportError:
+    MODEL, RUNTIMES = None, []
+
 # What a call may raise: the package's classes (but for bugs), wrong types, wrong values; and what has
 # nothing to do with sked: an index of a sequence, a package that is not installed.
 ALLOWED = (sked.Error, TypeError, ValueError, IndexError, ImportError)
+if RUNTIMES:
+    from onnxruntime.capi import onnxruntime_pybind11_state as raised
+
+    # A model may refuse what it is given, or its results differ; the runtime has its own words for the former.
+    ALLOWED += (sked.onnxruntime.Mismatch, raised.InvalidArgument, raised.Fail, FileNotFoundError, IsADirectoryError)
 
 
 # ---------------------------------------------------------------------- what is public
@@ -47,7 +64,7 @@ class Call(NamedTuple):
     parameters: Dict[str, inspect.Parameter]
 
 
-_SPECIAL = ("__eq__", "__getitem__", "__iter__", "__len__", "__reduce__", "__repr__", "_repr_html_")
+_SPECIAL = ("__call__", "__eq__", "__getitem__", "__iter__", "__len__", "__reduce__", "__repr__", "_repr_html_")
 
 
 def _parameters(function: Any, skip: int) -> Dict[str, inspect.Parameter]:
@@ -96,6 +113,15 @@ def public_calls() -> List[Call]:
             function = thing.__init__ if skip else thing.__new__
             found.append(Call(name, None, thing, _parameters(function, 1)))
             found.extend(_members(name, thing))
+    for module in RUNTIMES:
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not inspect.isclass(thing):
+                found.append(Call(f"{module.__name__}.{name}", None, thing, _parameters(thing, 0)))
+            elif not issubclass(thing, BaseException) and name != "Loaded":  # what Target.load makes
+                found.append(Call(f"{module.__name__}.{name}", None, thing, _parameters(thing.__init__, 1)))
+            if inspect.isclass(thing) and not issubclass(thing, BaseException):
+                found.extend(_members(f"{module.__name__}.{name}", thing))
     return found
 
 
@@ -206,6 +232,30 @@ OF: Dict[Any, Any] = {
     sked.Bound: st.builds(sked.Bound, st.just(1.0), st.just("path")),
 }
 
+
+
+class InOrder:
+    """The plan that runs all ops of a model on its first device."""
+
+    def __init__(self, ops: int) -> None:
+        self.device = np.zeros(ops, dtype="i4")
+        self.order = np.arange(ops, dtype="i4")
+
+
+def _runtime() -> Any:
+    return sked.onnxruntime.Target(MODEL, devices=2, repeats=1)
+
+
+def _loaded() -> Any:
+    target = _runtime()
+    return target.load(InOrder(len(target.program.nodes)))
+
+
+if RUNTIMES:
+    OF[sked.onnxruntime.Target] = st.builds(_runtime)
+    OF[sked.onnxruntime.Loaded] = st.builds(_loaded)
+
+_RESULTS = st.sampled_from([{}, {"x": np.zeros((1, 8), "f4")}, {"x": [np.zeros(3)]}, {"y": 5}])
 _ENDS = ["g.json", "g.dot", "s.svg", "s.html", "m.json", "x.lp", "x.mzn", "y.jsonl", "none/x.json", ".", ""]
 _PATHS = st.sampled_from(_ENDS)
 _OPS = st.sampled_from([0, 1, 3, 4, -1, "a", "d", "nobody"])
@@ -239,11 +289,13 @@ PLAUSIBLE: Dict[str, Any] = {
     "fix_start": _COLUMN,
     "format": st.sampled_from([None, "json", "dot", "svg", "nonsense"]),
     "from_": st.one_of(_OPS, _COLUMN),
+    "found": _RESULTS,
     "graph": st.one_of(GRAPHS, PROBLEMS),
     "graphs": st.one_of(GRAPHS, GRAPHS.map(lambda g: [g]), st.sampled_from(["layered:3-5", "none.json", []])),
     "greedy": st.booleans(),
     "horizon": _AMOUNT,
     "i": _FEW,
+    "inputs": st.one_of(_RESULTS, st.none()),
     "ii": st.one_of(_AMOUNT, st.just("auto")),
     "improve": _FEW,
     "index": _FEW,
@@ -263,7 +315,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "method": st.sampled_from([m.name for m in sked.methods()] + [None, "nonsense"]),
     "min_distance": _AMOUNT,
     "minutes": st.sampled_from([0.0, 1e-4, -1.0, float("nan")]),
-    "model": st.one_of(_PATHS, st.builds(sked.Sampler)),
+    "model": st.one_of(st.just(MODEL), _PATHS, st.builds(sked.Sampler)),
     "name": _TEXT,
     "names": st.sampled_from([None, ["a", "b", "c", "d"], ["a"] * 4, ["\udc80", "b", "c", "d"]]),
     "network": st.just(None),
@@ -279,12 +331,14 @@ PLAUSIBLE: Dict[str, Any] = {
     "other": st.one_of(GRAPHS, OF[sked.Schedule]),
     "output": _PATHS,
     "path": _PATHS,
+    "plan": st.one_of(OF[sked.Plan], st.builds(InOrder, st.integers(0, 20)), st.builds(object)),
     "prior": _PATHS,
     "problem": PROBLEMS,
     "profile": _PATHS,
     "program": st.just(None),
     "progress": st.sampled_from([None, lambda p: None, lambda p: False, _raises]),
     "raw": st.booleans(),
+    "repeats": st.sampled_from([-1, 0, 1, 2**31]),
     "resources": _PATHS,
     "resume": _PATHS,
     "schedule": OF[sked.Schedule],
@@ -292,6 +346,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "seed": _FEW,
     "settings": st.sampled_from([None, {}, {"hidden": 8, "graphs": 1}, {"tries": 1}, {"a\0b": "\udc80"}]),
     "speed": _AMOUNT,
+    "split": st.booleans(),
     "start": st.one_of(_COLUMN, OF[sked.Schedule]),
     "steps": st.sampled_from([-1, 0, 1]),
     "target": st.one_of(
@@ -307,12 +362,15 @@ PLAUSIBLE: Dict[str, Any] = {
     "type": _TEXT,
     "types": st.sampled_from([None, ["a", None, "c", "d"], ["a"]]),
     "value": _AMOUNT,
+    "wanted": _RESULTS,
+    "warm_up": st.sampled_from([-1, 0, 1, 2**31]),
     "weight": st.one_of(_AMOUNT, _COLUMN, st.sampled_from(["const:1"])),
     "why": _TEXT,
 }
 
 # Drawn from their own values only, and never left out: other ones take minutes.
-COSTLY = ("candidates", "devices", "iterations", "measurements", "minutes", "nodes", "steps", "threads", "time_limit")
+COSTLY = ("candidates", "devices", "iterations", "measurements", "minutes", "nodes", "repeats", "steps", "threads", "time_limit",
+          "warm_up")
 
 
 # ---------------------------------------------------------------------- a call
@@ -405,9 +463,7 @@ def _batch(seed: int) -> Tuple[int, int]:
         raw = text.encode("utf-8", "backslashreplace").ljust(2100)
         os.pwrite(log, raw, 0)
 
-    made = run(400, seed, note)
-    assert threading.active_count() == 1
-    return made
+    return run(400, seed, note)
 
 
 def main() -> int:
@@ -427,8 +483,9 @@ def main() -> int:
                 answered += int(said[-1].split()[1])
             else:
                 failed += 1
-                with open(os.path.join(folder, "last-call.txt"), encoding="utf-8") as f:
-                    print(f"batch {seed} ended with {done.returncode} in {f.read().strip()}")
+                last = pathlib.Path(folder, "last-call.txt")
+                where = last.read_text("utf-8").strip() if last.exists() else "its imports"
+                print(f"batch {seed} ended with {done.returncode} in {where}")
                 print("\n".join(said[-60:]), flush=True)
         seed += 1
     print(f"fuzz_calls: {made} calls, {answered} answered, others refused; {failed} batches failed")
