@@ -1205,9 +1205,10 @@ SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32
 /*
  * A build with MPI (`make mpi`) lets `mpirun -n K` run K processes, the ranks, on one problem. A call whose
  * options say `together` is made by every rank with the same arguments (but for the seed of a run, which is
- * sked_dist_seed): the ranks share its work. Without MPI there is one process and nothing here does anything.
- * begin comes first in main, end last; begin may take arguments away. One thread makes all these calls.
- * docs/distributed.md
+ * sked_dist_seed): the ranks share its work. Other problems and options are ARGUMENT on all ranks; only runs
+ * of methods may have other methods, settings and limits. Without MPI there is one process and nothing here
+ * does anything. begin comes first in main, end last; begin may take arguments away. One thread makes all
+ * these calls. docs/distributed.md
  */
 SKED_API SKED_MUST_CHECK sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err);
 /*

@@ -134,9 +134,7 @@ class Graph:
         given = (c_option(name), c_option(type), real(duration, "duration"), ffi.new("int32_t *"))
         with self._lock:
             b = self._open()
-            amounts = [
-                (self._resource(x), real(y, "demand")) for x, y in pairs(demand, "demand")
-            ]
+            amounts = [(self._resource(x), real(y, "demand")) for x, y in pairs(demand, "demand")]
             call(lib.sked_builder_add_op, b, *given)
             op = int(given[3][0])
             self._set(op, numbers)

@@ -320,7 +320,11 @@ def train(
     long, pairs = LongCall(progress), Settings(settings)
     out = ffi.new("sked_sampler **")
     with tempfile.TemporaryDirectory(prefix="sked-") as folder:
-        kept: List[Any] = [c_text(_graph_spec(graphs, folder)), c_path_option(resume), c_path_option(output)]
+        kept: List[Any] = [
+            c_text(_graph_spec(graphs, folder)),
+            c_path_option(resume),
+            c_path_option(output),
+        ]
         options = ffi.new("sked_train_options *")
         lib.sked_train_options_init_sized(options, ffi.sizeof("sked_train_options"))
         options.graphs, options.resume, options.output = kept

@@ -306,7 +306,9 @@ class _Measuring(LongCall):
         if self.function is None:
             return
         n = int(s.ops)
-        starts, devices = view(s.start, n, "f8", None), view(s.device, n, "i4", None)  # copied there
+        starts, devices = view(s.start, n, "f8", None), view(
+            s.device, n, "i4", None
+        )  # copied there
         time[0], trace = _answer(self.function(Plan(self.problem, starts, devices)))
         for out, column in zip((start, finish), _columns(trace)):
             values = numbers(column, "f8", "a trace")

@@ -42,7 +42,13 @@ if RUNTIMES:
     from onnxruntime.capi import onnxruntime_pybind11_state as raised
 
     # A model may refuse what it is given, or its results differ; the runtime has its own words for the former.
-    ALLOWED += (sked.onnxruntime.Mismatch, raised.InvalidArgument, raised.Fail, FileNotFoundError, IsADirectoryError)
+    ALLOWED += (
+        sked.onnxruntime.Mismatch,
+        raised.InvalidArgument,
+        raised.Fail,
+        FileNotFoundError,
+        IsADirectoryError,
+    )
 
 
 # ---------------------------------------------------------------------- what is public
@@ -64,7 +70,16 @@ class Call(NamedTuple):
     parameters: Dict[str, inspect.Parameter]
 
 
-_SPECIAL = ("__call__", "__eq__", "__getitem__", "__iter__", "__len__", "__reduce__", "__repr__", "_repr_html_")
+_SPECIAL = (
+    "__call__",
+    "__eq__",
+    "__getitem__",
+    "__iter__",
+    "__len__",
+    "__reduce__",
+    "__repr__",
+    "_repr_html_",
+)
 
 
 def _parameters(function: Any, skip: int) -> Dict[str, inspect.Parameter]:
@@ -81,7 +96,7 @@ def _parameters(function: Any, skip: int) -> Dict[str, inspect.Parameter]:
 
 def _keywords(p: inspect.Parameter) -> Dict[str, inspect.Parameter]:
     names = {
-        "problem": inspect.get_annotations(sked._problem.ProblemOptions),
+        "problem": sked._problem.ProblemOptions.__annotations__,
         "attributes": sked.attributes(of_edges=False) + sked.attributes(of_edges=True),
         "options": ["format", "library", "resources", "profile"],
     }[p.name]
@@ -89,7 +104,8 @@ def _keywords(p: inspect.Parameter) -> Dict[str, inspect.Parameter]:
 
 
 def _members(name: str, kind: Any) -> Iterator[Call]:
-    for part, member in inspect.getmembers_static(kind):
+    for part in dir(kind):
+        member = inspect.getattr_static(kind, part)
         if part.startswith("_") and (part not in _SPECIAL or part not in vars(kind)):
             continue
         if isinstance(member, classmethod):
@@ -118,8 +134,12 @@ def public_calls() -> List[Call]:
             thing = getattr(module, name)
             if not inspect.isclass(thing):
                 found.append(Call(f"{module.__name__}.{name}", None, thing, _parameters(thing, 0)))
-            elif not issubclass(thing, BaseException) and name != "Loaded":  # what Target.load makes
-                found.append(Call(f"{module.__name__}.{name}", None, thing, _parameters(thing.__init__, 1)))
+            elif (
+                not issubclass(thing, BaseException) and name != "Loaded"
+            ):  # what Target.load makes
+                found.append(
+                    Call(f"{module.__name__}.{name}", None, thing, _parameters(thing.__init__, 1))
+                )
             if inspect.isclass(thing) and not issubclass(thing, BaseException):
                 found.extend(_members(f"{module.__name__}.{name}", thing))
     return found
@@ -140,8 +160,34 @@ def _raises(*_: Any) -> Any:
 
 
 INTEGERS = [-1, 0, 1, 2, 3, -(2**31), -(2**31) - 1, 2**31, 2**32, 2**63, 2**64, 10**400, -(10**400)]
-NUMBERS = [0.0, -0.0, 0.5, 1.0, -1.0, 7.25, float("nan"), float("inf"), -float("inf"), 5e-324, 1.7e308]
-TEXTS = ["", "a", "b", "alu", "gpu", "zz", "\0", "\udc80", "\ud800", "x" * 5000, "\x1b[31m", "日本", "%s%n"]
+NUMBERS = [
+    0.0,
+    -0.0,
+    0.5,
+    1.0,
+    -1.0,
+    7.25,
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+    5e-324,
+    1.7e308,
+]
+TEXTS = [
+    "",
+    "a",
+    "b",
+    "alu",
+    "gpu",
+    "zz",
+    "\0",
+    "\udc80",
+    "\ud800",
+    "x" * 5000,
+    "\x1b[31m",
+    "日本",
+    "%s%n",
+]
 ARRAYS = [
     np.zeros(0),
     np.arange(4),
@@ -233,7 +279,6 @@ OF: Dict[Any, Any] = {
 }
 
 
-
 class InOrder:
     """The plan that runs all ops of a model on its first device."""
 
@@ -256,17 +301,42 @@ if RUNTIMES:
     OF[sked.onnxruntime.Loaded] = st.builds(_loaded)
 
 _RESULTS = st.sampled_from([{}, {"x": np.zeros((1, 8), "f4")}, {"x": [np.zeros(3)]}, {"y": 5}])
-_ENDS = ["g.json", "g.dot", "s.svg", "s.html", "m.json", "x.lp", "x.mzn", "y.jsonl", "none/x.json", ".", ""]
+_ENDS = [
+    "g.json",
+    "g.dot",
+    "s.svg",
+    "s.html",
+    "m.json",
+    "x.lp",
+    "x.mzn",
+    "y.jsonl",
+    "none/x.json",
+    ".",
+    "",
+]
 _PATHS = st.sampled_from(_ENDS)
 _OPS = st.sampled_from([0, 1, 3, 4, -1, "a", "d", "nobody"])
 _COLUMN = st.one_of(
-    st.sampled_from(ARRAYS), st.just([0, 1, 0, 1]), st.just([3, 2, 1, 0]), st.just(0), st.none(), st.just(10**6)
+    st.sampled_from(ARRAYS),
+    st.just([0, 1, 0, 1]),
+    st.just([3, 2, 1, 0]),
+    st.just(0),
+    st.none(),
+    st.just(10**6),
 )
 _AMOUNT = st.sampled_from(NUMBERS)
 _TEXT = st.sampled_from(TEXTS)
 _DICT = st.sampled_from([None, {}, {"alu": 1}, {"gpu": 2.5, "cpu": None}, {"zz": -1}, {"seed": 3}])
 _FEW = st.sampled_from([-1, 0, 1, 2, 5, 2**31, 2**64])
-_SPEC = ["proxy", "noisy+linear:repeat=2", "command:echo 3", "command:exit 1", "nonsense", "linear+jitter", "threads"]
+_SPEC = [
+    "proxy",
+    "noisy+linear:repeat=2",
+    "command:echo 3",
+    "command:exit 1",
+    "nonsense",
+    "linear+jitter",
+    "threads",
+]
 
 # A strategy for each parameter by its name. A new parameter needs a line here: test_fuzz.py says so.
 PLAUSIBLE: Dict[str, Any] = {
@@ -277,7 +347,9 @@ PLAUSIBLE: Dict[str, Any] = {
     "bytes": st.one_of(_AMOUNT, _COLUMN, st.sampled_from([None, "const:3"])),
     "candidates": _FEW,
     "capacity": st.one_of(_AMOUNT, _DICT),
-    "data": st.sampled_from(["{}", b"", b"\0\xff", "digraph { a -> b }", "[" * 100, memoryview(b"{}")]),
+    "data": st.sampled_from(
+        ["{}", b"", b"\0\xff", "digraph { a -> b }", "[" * 100, memoryview(b"{}")]
+    ),
     "demand": st.one_of(_DICT, st.just("alu:2:const:1")),
     "device": st.one_of(_COLUMN, _OPS),
     "devices": _FEW,
@@ -291,7 +363,9 @@ PLAUSIBLE: Dict[str, Any] = {
     "from_": st.one_of(_OPS, _COLUMN),
     "found": _RESULTS,
     "graph": st.one_of(GRAPHS, PROBLEMS),
-    "graphs": st.one_of(GRAPHS, GRAPHS.map(lambda g: [g]), st.sampled_from(["layered:3-5", "none.json", []])),
+    "graphs": st.one_of(
+        GRAPHS, GRAPHS.map(lambda g: [g]), st.sampled_from(["layered:3-5", "none.json", []])
+    ),
     "greedy": st.booleans(),
     "horizon": _AMOUNT,
     "i": _FEW,
@@ -320,7 +394,9 @@ PLAUSIBLE: Dict[str, Any] = {
     "names": st.sampled_from([None, ["a", "b", "c", "d"], ["a"] * 4, ["\udc80", "b", "c", "d"]]),
     "network": st.just(None),
     "nodes": st.sampled_from([-1, 0, 1, 7, 20, 2**31]),
-    "objective": st.sampled_from([None, "makespan", "memory", "resource", "cost", "ii", "nonsense"]),
+    "objective": st.sampled_from(
+        [None, "makespan", "memory", "resource", "cost", "ii", "nonsense"]
+    ),
     "of_edges": st.booleans(),
     "on": _TEXT,
     "one_shot": st.booleans(),
@@ -344,13 +420,16 @@ PLAUSIBLE: Dict[str, Any] = {
     "schedule": OF[sked.Schedule],
     "schedules": st.lists(OF[sked.Schedule], max_size=2),
     "seed": _FEW,
-    "settings": st.sampled_from([None, {}, {"hidden": 8, "graphs": 1}, {"tries": 1}, {"a\0b": "\udc80"}]),
+    "settings": st.sampled_from(
+        [None, {}, {"hidden": 8, "graphs": 1}, {"tries": 1}, {"a\0b": "\udc80"}]
+    ),
     "speed": _AMOUNT,
     "split": st.booleans(),
     "start": st.one_of(_COLUMN, OF[sked.Schedule]),
     "steps": st.sampled_from([-1, 0, 1]),
     "target": st.one_of(
-        st.sampled_from(_SPEC), st.sampled_from([lambda plan: plan.makespan, lambda plan: plan, _raises])
+        st.sampled_from(_SPEC),
+        st.sampled_from([lambda plan: plan.makespan, lambda plan: plan, _raises]),
     ),
     "temperature": _AMOUNT,
     "threads": st.sampled_from([-1, 0, 1, 2, 1025]),
@@ -369,8 +448,19 @@ PLAUSIBLE: Dict[str, Any] = {
 }
 
 # Drawn from their own values only, and never left out: other ones take minutes.
-COSTLY = ("candidates", "devices", "iterations", "measurements", "minutes", "nodes", "repeats", "steps", "threads", "time_limit",
-          "warm_up")
+COSTLY = (
+    "candidates",
+    "devices",
+    "iterations",
+    "measurements",
+    "minutes",
+    "nodes",
+    "repeats",
+    "steps",
+    "threads",
+    "time_limit",
+    "warm_up",
+)
 
 
 # ---------------------------------------------------------------------- a call
@@ -393,7 +483,9 @@ def _arguments(draw: Any, call: Call) -> Dict[str, Any]:
 
 
 def _invoke(call: Call, owner: Any, arguments: Dict[str, Any]) -> Any:
-    plain = [n for n, p in call.parameters.items() if p.kind == p.POSITIONAL_ONLY and n in arguments]
+    plain = [
+        n for n, p in call.parameters.items() if p.kind == p.POSITIONAL_ONLY and n in arguments
+    ]
     positional = [arguments.pop(name) for name in plain]
     return call.make(*(() if call.owner is None else (owner,)), *positional, **arguments)
 
@@ -402,7 +494,17 @@ def _look(thing: Any) -> None:
     """Uses an object as its owner might: what is wrong inside shows."""
     if type(thing).__module__.split(".")[0] != "sked" or isinstance(thing, tuple):
         return
-    for part in ("ii", "makespan", "start", "finish", "device", "devices", "metrics", "device_memory", "order"):
+    for part in (
+        "ii",
+        "makespan",
+        "start",
+        "finish",
+        "device",
+        "devices",
+        "metrics",
+        "device_memory",
+        "order",
+    ):
         with contextlib.suppress(*ALLOWED):
             member = getattr(thing, part, None)
             if callable(member):
@@ -416,7 +518,11 @@ def examine(draw: Any, calls: List[Call], note: Callable[[str], None]) -> bool:
     call = draw(st.sampled_from(calls))
     owner = None if call.owner is None else draw(OF[call.owner])
     arguments = _arguments(draw, call)
-    note(f"{call.name} on {type(owner).__name__}: {sorted(arguments)} {list(arguments.values())!a}"[:2000])
+    note(
+        f"{call.name} on {type(owner).__name__}: {sorted(arguments)} {list(arguments.values())!a}"[
+            :2000
+        ]
+    )
     try:
         result = _invoke(call, owner, arguments)
     except sked.BugError as error:
@@ -432,7 +538,9 @@ def examine(draw: Any, calls: List[Call], note: Callable[[str], None]) -> bool:
     return True
 
 
-def run(examples: int, seed: int, note: Callable[[str], None] = lambda text: None) -> Tuple[int, int]:
+def run(
+    examples: int, seed: int, note: Callable[[str], None] = lambda text: None
+) -> Tuple[int, int]:
     """Makes that many calls; says how many, and how many of them were answered."""
     calls, answers = public_calls(), []
 
@@ -475,7 +583,11 @@ def main() -> int:
     while time.monotonic() < end:
         with tempfile.TemporaryDirectory(prefix="sked-fuzz-") as folder:
             command = [sys.executable, os.path.abspath(__file__), "batch", str(seed)]
-            quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+            quiet = {
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.DEVNULL,
+                "stderr": subprocess.PIPE,
+            }
             done = subprocess.run(command, cwd=folder, timeout=600, **quiet)
             said = done.stderr.decode(errors="replace").splitlines()
             if done.returncode == 0:

@@ -13,8 +13,18 @@ def test_every_parameter_has_values():
     assert wanted - set(fuzz_calls.PLAUSIBLE) == set()
     assert {call.owner for call in calls if call.owner is not None} - set(fuzz_calls.OF) == set()
     names = {call.name for call in calls}
-    assert {"schedule", "Graph", "Graph.add_op", "Schedule.finish", "Machine.identical", "Samples.__getitem__"} <= names
-    assert len(names) > 100 and {n for n in sked.__all__ if callable(getattr(sked, n))} >= {"measure", "robust"}
+    assert {
+        "schedule",
+        "Graph",
+        "Graph.add_op",
+        "Schedule.finish",
+        "Machine.identical",
+        "Samples.__getitem__",
+    } <= names
+    assert len(names) > 100 and {n for n in sked.__all__ if callable(getattr(sked, n))} >= {
+        "measure",
+        "robust",
+    }
 
 
 def test_calls_with_anything(tmp_path, monkeypatch):

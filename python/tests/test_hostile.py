@@ -75,7 +75,9 @@ def test_arrays_are_copied(hard):
     r = sked.schedule(p, time_limit=0.3, progress=spoil)
     assert device[0] == 10**6
     r.schedule.validate()
-    assert pickle.loads(pickle.dumps(p)).check() is None  # what it was made of, not what became of it
+    assert (
+        pickle.loads(pickle.dumps(p)).check() is None
+    )  # what it was made of, not what became of it
 
 
 def test_a_problem_outlives_what_it_is_made_of(diamond):
@@ -87,7 +89,13 @@ def test_a_problem_outlives_what_it_is_made_of(diamond):
 
 def test_views_stay_read_only(diamond):
     r = sked.schedule(diamond, 2, iterations=1)
-    for array in (diamond.duration, diamond.edges.base, diamond.lag, r.schedule.start, r.schedule.device):
+    for array in (
+        diamond.duration,
+        diamond.edges.base,
+        diamond.lag,
+        r.schedule.start,
+        r.schedule.device,
+    ):
         for x in (array, array[:1], array.view("u1")) if array is not None else ():
             with pytest.raises(ValueError, match="WRITEABLE"):
                 x.flags.writeable = True
@@ -171,7 +179,9 @@ class Unspeakable(sked.DeviceError):
         raise RuntimeError("no text")
 
 
-@pytest.mark.parametrize("error", [sked.DeviceError("bad \udc80"), sked.DeviceError("é" * 5000), Unspeakable()])
+@pytest.mark.parametrize(
+    "error", [sked.DeviceError("bad \udc80"), sked.DeviceError("é" * 5000), Unspeakable()]
+)
 def test_any_device_error_is_a_failed_plan(diamond, error):
     calls = []
 
@@ -188,7 +198,20 @@ def test_any_device_error_is_a_failed_plan(diamond, error):
 @pytest.mark.parametrize("answer", [10**400, "\udc80", b"", [], (1.0, 5), (1.0, ("a", "b"))])
 def test_any_answer_of_a_target(diamond, answer):
     with pytest.raises((TypeError, ValueError)):
-        sked.robust(diamond, 2, target=lambda plan: answer, measurements=2, iterations=2, time_limit=None)
+        sked.robust(
+            diamond, 2, target=lambda plan: answer, measurements=2, iterations=2, time_limit=None
+        )
+
+
+def test_nothing_vanishes_in_c(hard, monkeypatch):
+    """What goes wrong in a callback before the caller's own function is reached, Ctrl-C for one."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sked._call, "Progress", interrupted)
+    with pytest.raises(sked.Interrupted):
+        sked.schedule(hard, time_limit=60, progress=lambda _: None)
 
 
 # ------------------------------------------------------------------ several threads
@@ -249,7 +272,9 @@ def test_threads_build_what_others_use():
                 g.add_op(f"{k}.{i}")
 
     late = at_once(work)
-    assert all(isinstance(error, sked.ArgumentError) and "read-only" in str(error) for error in late)
+    assert all(
+        isinstance(error, sked.ArgumentError) and "read-only" in str(error) for error in late
+    )
     assert len(g.names) == len(g) and copy.deepcopy(g) == g
 
 
