@@ -650,14 +650,15 @@ static void test_a_stop_ends_targets(void **state)
     sked_problem_init(&p, g);
     p.devices = 2;
     for (int k = 0; k < 2; k++) {
-        OK(sked_target_open(slow[k], &p, 0, &stop, &t, err));
+        OK(sked_target_create_stoppable(slow[k], &p, 0, &stop, &t, err));
         FAILS(SKED_ERR_STOPPED, "was stopped", sked_target_measure(t, s, &m, err));
         sked_target_destroy(t);
     }
     t = NULL;
-    FAILS(SKED_ERR_STOPPED, "was stopped", sked_target_open("torch:net.py:make", &p, 0, &stop, &t, err));
     FAILS(SKED_ERR_STOPPED, "was stopped",
-          sked_target_open("threads:oversubscribe=true", &p, 0, &stop, &t, err));
+          sked_target_create_stoppable("torch:net.py:make", &p, 0, &stop, &t, err));
+    FAILS(SKED_ERR_STOPPED, "was stopped",
+          sked_target_create_stoppable("threads:oversubscribe=true", &p, 0, &stop, &t, err));
     assert_null(t);
     sked_schedule_destroy(s);
     sked_graph_destroy(g);

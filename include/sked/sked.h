@@ -722,9 +722,10 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const 
  * The same for what must be able to end: where *stop becomes non-zero, making the target and measuring end at
  * once, STOPPED, with all processes that they have begun. stop must stay; NULL: none.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed,
-                                                      const volatile sig_atomic_t *stop, sked_target **out,
-                                                      sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_target_create_stoppable(const char *spec, const sked_problem *p,
+                                                                  uint64_t seed,
+                                                                  const volatile sig_atomic_t *stop,
+                                                                  sked_target **out, sked_error *err);
 /* What a target said of one schedule. */
 typedef struct sked_measurement {
     size_t size;

@@ -63,7 +63,7 @@ static sked_status open_target(sked_i_robust_run *run, const char *spec, sked_er
         st = sked_i_target_create_callback(opt->measure, opt->measure_data, run->problem, opt->stop,
                                            &run->target, err);
     else if (st == SKED_OK)
-        st = sked_target_open(spec, run->problem, opt->seed, opt->stop, &run->target, err);
+        st = sked_target_create_stoppable(spec, run->problem, opt->seed, opt->stop, &run->target, err);
     if (opt->together)
         st = sked_dist_agree(st, err);
     if (st != SKED_OK)

@@ -89,11 +89,12 @@ cleanup:
 sked_status sked_target_create(const char *spec, const sked_problem *p, uint64_t seed, sked_target **out,
                                sked_error *err)
 {
-    return sked_target_open(spec, p, seed, NULL, out, err);
+    return sked_target_create_stoppable(spec, p, seed, NULL, out, err);
 }
 
-sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed,
-                             const volatile sig_atomic_t *stop, sked_target **out, sked_error *err)
+sked_status sked_target_create_stoppable(const char *spec, const sked_problem *p, uint64_t seed,
+                                         const volatile sig_atomic_t *stop, sked_target **out,
+                                         sked_error *err)
 {
     SKED_TAKE_ASKED(p)
     sked_status st = SKED_OK;
