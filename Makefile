@@ -9,7 +9,7 @@ MINUTES ?= 60
 CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 export CUDACXX
 
-.PHONY: all tests test python demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
+.PHONY: all tests test python python-asan python-tsan demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
 	check-format lint clean evidence evidence-full site site-test package package-test
 
 all: build/build.ninja
@@ -34,6 +34,18 @@ tests: build/tests/CTestTestfile.cmake
 python: build/tests/CTestTestfile.cmake | $(filter tests,$(patsubst test,tests,$(MAKECMDGOALS)))
 	@cmake --build build -j $(JOBS) --target sked_static
 	@python/setup.sh build
+
+# Everything public of the Python package with arguments of all kinds, for SECONDS_PER_TARGET seconds, and its threads: linked
+# with the library under AddressSanitizer and UBSan, and under ThreadSanitizer.
+python-asan: python
+	@cmake --preset asan >/dev/null
+	@cmake --build build/asan -j $(JOBS) --target sked_static
+	@python/sanitized.sh asan python/tests/fuzz_calls.py $(SECONDS_PER_TARGET)
+
+python-tsan: python
+	@cmake --preset tsan >/dev/null
+	@cmake --build build/tsan -j $(JOBS) --target sked_static
+	@python/sanitized.sh tsan -m pytest -q -p no:cacheprovider -k thread python/tests/test_hostile.py
 
 # Every parser is fuzzed shortly, then every test runs; the last line counts them.
 test: tests python fuzz-short

@@ -311,6 +311,42 @@ def a_rank_that_fails_alone_tells_and_ends_the_others():
     assert err.count("no-such-option") == 1, err
 
 
+def different_inputs_are_refused_on_all_ranks():
+    """Whatever differs, every rank ends with exit code 2 and one sentence is printed; nobody waits for ever."""
+    a, b = graph("a.json", 20), graph("b.json", 24)
+    with open(a) as f:
+        other = json.load(f)
+    other["ops"][7]["memory"] = 3
+    with open("c.json", "w") as f:
+        json.dump(other, f)
+    own = f"{a} --devices 3 --latency 1 --bandwidth 10"
+    problems = (own.replace(a, b), own.replace(a, "c.json"), own.replace("3", "4"), own.replace("10", "11"),
+                own.replace("latency 1", "latency 2"), own + " --horizon 1000")
+    shared = {
+        "schedule": ("--time-limit 60 --method search", ()),
+        "sample": ("--candidates 40 -o s.jsonl", ("--seed 3", "--temperature 0.5")),
+        "robust": ("--target noisy+linear --measurements 4 --iterations 3 --time-limit 1000",
+                   ("--seed 3",)),
+    }
+    for command, (options, more) in shared.items():
+        lines = [f"{command} {p} {options}" for p in (problems if command == "schedule" else problems[:1])]
+        lines += [f"{command} {own} {options} {x}" for x in more]
+        for line in lines:
+            refused(f"{command} {own} {options}", line)
+    line = "train --graphs layered:8-12 --devices 2 --steps 50 -o m.safetensors " + " ".join(SMALL)
+    for other in (line.replace("8-12", "8-13"), line + " --seed 1", line.replace("--steps 50", "--steps 51")):
+        refused(line, other)
+    refused(f"schedule {own} --time-limit 60", f"sample {own} -o s.jsonl")
+    refused(f"schedule {own} --time-limit 60", f"info {a}")
+    refused(f"info {a}", f"schedule {own} --time-limit 60")
+    refused(f"schedule {own} --time-limit 60", f"schedule {own} --sweep horizon=100:200:50")
+
+
+def refused(one, two):
+    out, err = end(launch((1, [SKED] + words(one)), (1, [SKED] + words(two))), 2)
+    assert err.count("sked: ") == 1 and "all ranks take the same command" in err, (one, two, out, err)
+
+
 def other_commands_run_once():
     g = graph("g.json", 20)
     for line in (f"info {g}", "--version", "formats", f"convert {g} -  --to dot"):
@@ -318,7 +354,7 @@ def other_commands_run_once():
 
 
 CASES = [f for f in list(globals().values()) if callable(f) and getattr(f, "__module__", None) == __name__
-         and f.__name__ not in ("words", "launch", "end", "run", "read", "timeless", "wait_for", "graph", "problems", "with_pid", "main")]
+         and f.__name__ not in ("words", "launch", "end", "run", "read", "timeless", "wait_for", "graph", "problems", "refused", "with_pid", "main")]
 
 
 def main():

@@ -96,6 +96,36 @@ static void rule_shape(void **state)
     sked_graph_destroy(g);
 }
 
+/* What measures schedules takes invalid ones, but no devices that are none. */
+static void measuring_checks_the_shape(void **state)
+{
+    (void)state;
+    sked_graph *g = make_graph((double[]){1, 1}, 2, NULL, 0);
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    double start[3] = {0, 0, 0}, peak[2];
+    int32_t device[3] = {0, 1, 0};
+    sked_metrics m = {.size = sizeof m};
+    sked_diversity d = {.size = sizeof d};
+    const sked_schedule good = make_schedule(2, 2, start, device);
+    int32_t far[2] = {0, 1000000}, below[2] = {-1, 0};
+    double never[2] = {NAN, 0};
+    const sked_schedule bad[] = {make_schedule(3, 2, start, device), make_schedule(2, 3, start, device),
+                                 make_schedule(2, 2, start, NULL),   make_schedule(2, 0, start, NULL),
+                                 make_schedule(2, 2, start, far),    make_schedule(2, 2, start, below),
+                                 make_schedule(2, 2, never, device)};
+    OK(sked_schedule_measure(&p, &good, &m, err));
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        const sked_schedule *pair[2] = {&good, &bad[k]};
+        const char *part = k < 4 ? "another graph or number of devices" : "no start or no device";
+        FAILS(SKED_ERR_INVALID, part, sked_schedule_measure(&p, &bad[k], &m, err));
+        FAILS(SKED_ERR_INVALID, part, sked_schedule_device_memory(&p, &bad[k], peak, err));
+        FAILS(SKED_ERR_INVALID, part, sked_schedules_diversity(&p, pair, 2, &d, err));
+    }
+    sked_graph_destroy(g);
+}
+
 static void rule_values(void **state)
 {
     (void)state;
@@ -1146,6 +1176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rule_shape),
+        cmocka_unit_test(measuring_checks_the_shape),
         cmocka_unit_test(rule_values),
         cmocka_unit_test(rule_edges),
         cmocka_unit_test(rule_loop_edges),

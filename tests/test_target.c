@@ -636,6 +636,34 @@ static void test_identical_machines(void **state)
     }
 }
 
+/* A stop is heard while the target is made, and while its program runs; no time-out is waited for. */
+static void test_a_stop_ends_targets(void **state)
+{
+    static const char *const slow[] = {"command:sleep 50; true", "command,retries=5,repeat=9:sleep 50; true"};
+    (void)state;
+    sked_graph *g = fork_graph(1, 1, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    volatile sig_atomic_t stop = 1;
+    sked_target *t = NULL;
+    sked_measurement m = {.size = sizeof m};
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    for (int k = 0; k < 2; k++) {
+        OK(sked_target_create_stoppable(slow[k], &p, 0, &stop, &t, err));
+        FAILS(SKED_ERR_STOPPED, "was stopped", sked_target_measure(t, s, &m, err));
+        sked_target_destroy(t);
+    }
+    t = NULL;
+    FAILS(SKED_ERR_STOPPED, "was stopped",
+          sked_target_create_stoppable("torch:net.py:make", &p, 0, &stop, &t, err));
+    FAILS(SKED_ERR_STOPPED, "was stopped",
+          sked_target_create_stoppable("threads:oversubscribe=true", &p, 0, &stop, &t, err));
+    assert_null(t);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+}
+
 /* The plan that a program gets names the devices. */
 static void test_plan_names_devices(void **state)
 {
@@ -672,6 +700,7 @@ int main(void)
         cmocka_unit_test(test_defaults_give_the_picture),
         cmocka_unit_test(test_hetero_machines),
         cmocka_unit_test(test_identical_machines),
+        cmocka_unit_test(test_a_stop_ends_targets),
         cmocka_unit_test(test_plan_names_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

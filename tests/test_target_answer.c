@@ -258,8 +258,7 @@ static void test_stops_between_runs(void **state)
     for (size_t k = 0; k < sizeof specs / sizeof *specs; k++) {
         sked_measurement m = {.size = sizeof m, .runs = -7};
         sked_target *t = NULL;
-        OK(sked_target_create(specs[k], &x.problem, 0, &t, err));
-        sked_i_target_listen(t, &stop);
+        OK(sked_target_create_stoppable(specs[k], &x.problem, 0, &stop, &t, err));
         FAILS(SKED_ERR_STOPPED, "stopped", sked_target_measure(t, x.schedule, &m, err));
         assert_int_equal(m.runs, -7);
         sked_target_destroy(t);

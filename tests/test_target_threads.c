@@ -267,8 +267,7 @@ static void test_stop(void **state)
     p.devices = 2;
     for (size_t k = 0; k < sizeof specs / sizeof *specs; k++) {
         long_run x = {.schedule = diamond_schedule()};
-        OK(sked_target_create(specs[k], &p, 0, &x.target, err));
-        sked_i_target_listen(x.target, &x.stop);
+        OK(sked_target_create_stoppable(specs[k], &p, 0, &x.stop, &x.target, err));
         OK(sked_i_parallel(2, measure_or_stop, &x, err));
         assert_int_equal(x.status, SKED_ERR_STOPPED);
         sked_target_destroy(x.target);

@@ -559,7 +559,10 @@ typedef struct sked_metrics {
     double value;         /* of p's objective */
 } sked_metrics;
 SKED_INIT_OUTPUT(sked_metrics)
-/* O((ops + edges) log ops). */
+/*
+ * O((ops + edges) log ops). Here and below a schedule need not be valid, but one of p's graph with a start
+ * and one of p's devices for each op: else INVALID.
+ */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
                                                            sked_metrics *out, sked_error *err);
 /* Peak memory of values on each device, copies included: peak[devices]. O((ops + edges) log ops). */
@@ -721,6 +724,14 @@ typedef struct sked_target sked_target;
 /* p is copied, the graph and arrays it points to are not. seed: of noise and jitter. */
 SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const sked_problem *p,
                                                         uint64_t seed, sked_target **out, sked_error *err);
+/*
+ * The same for what must be able to end: where *stop becomes non-zero, making the target and measuring end at
+ * once, STOPPED, with all processes that they have begun. stop must stay; NULL: none.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_target_create_stoppable(const char *spec, const sked_problem *p,
+                                                                  uint64_t seed,
+                                                                  const volatile sig_atomic_t *stop,
+                                                                  sked_target **out, sked_error *err);
 /* What a target said of one schedule. */
 typedef struct sked_measurement {
     size_t size;
@@ -1201,9 +1212,10 @@ SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32
 /*
  * A build with MPI (`make mpi`) lets `mpirun -n K` run K processes, the ranks, on one problem. A call whose
  * options say `together` is made by every rank with the same arguments (but for the seed of a run, which is
- * sked_dist_seed): the ranks share its work. Without MPI there is one process and nothing here does anything.
- * begin comes first in main, end last; begin may take arguments away. One thread makes all these calls.
- * docs/distributed.md
+ * sked_dist_seed): the ranks share its work. Other problems and options are ARGUMENT on all ranks; only runs
+ * of methods may have other methods, settings and limits. Without MPI there is one process and nothing here
+ * does anything. begin comes first in main, end last; begin may take arguments away. One thread makes all
+ * these calls. docs/distributed.md
  */
 SKED_API SKED_MUST_CHECK sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err);
 /*

@@ -8,9 +8,13 @@
 /* public */
 typedef struct sked_py_guard {
     sig_atomic_t stop;
+    int inside; /* between enter and leave */
     struct sked_py_guard *below;
 } sked_py_guard;
-/* Main thread only. leave does nothing where enter was not called. */
+/*
+ * Main thread only. leave does nothing where enter was not called or leave was: a guard that is collected may
+ * meet any thread.
+ */
 void sked_py_guard_enter(sked_py_guard *guard);
 void sked_py_guard_leave(sked_py_guard *guard);
 /* end */
@@ -38,6 +42,7 @@ static int sked_py_is_handled(const struct sigaction *a)
 void sked_py_guard_enter(sked_py_guard *guard)
 {
     struct sigaction ours = {0};
+    guard->inside = 1;
     guard->below = sked_py_top;
     sked_py_top = guard;
     if (guard->below != NULL || sigaction(SIGINT, NULL, &sked_py_before) != 0)
@@ -50,9 +55,10 @@ void sked_py_guard_enter(sked_py_guard *guard)
 }
 
 /* False: it was not there. */
-static int sked_py_guard_remove(const sked_py_guard *guard)
+static int sked_py_guard_remove(sked_py_guard *guard)
 {
-    sked_py_guard *above = NULL, *g = sked_py_top;
+    sked_py_guard *above = NULL, *g = guard->inside ? sked_py_top : NULL;
+    guard->inside = 0;
     for (; g != NULL && g != guard; g = g->below)
         above = g;
     if (g == NULL)

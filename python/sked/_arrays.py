@@ -12,26 +12,42 @@ from ._native import ffi
 _C_TYPES = {"f8": "double[]", "i4": "int32_t[]", "u1": "uint8_t[]"}
 
 
-def column(values: Any, kind: str, size: Optional[int], what: str) -> Optional[Any]:
-    """A contiguous column of that kind ("f8", "i4", "u1"), without a copy where it is one already.
+def numbers(values: Any, kind: str, what: str) -> Any:
+    """A contiguous array of that kind ("f8", "i4", "u1"), of any shape.
 
-    A single number stands for all. None stays None.
+    It is a copy, whatever was given: nobody else can change it while C works, or after it was
+    checked. Numbers that do not fit are refused, never wrapped.
     """
-    if values is None:
-        return None
-    array = np.asarray(values)
-    if array.dtype == object or array.dtype.kind not in "biuf":
+    array = np.array(values)
+    if array.dtype.kind not in "biuf" and array.size > 0:
+        if array.ndim == 0 and not isinstance(values, int):
+            raise TypeError(f"{what}: wants numbers, not {type(values).__name__}")
         raise ArgumentError(f"{what}: wants numbers, not {array.dtype}")
-    if kind == "i4" and array.dtype.kind == "f":
+    if kind == "i4" and array.dtype.kind == "f" and array.size > 0:
         raise ArgumentError(f"{what}: wants whole numbers, not {array.dtype}")
     if kind == "i4" and array.size > 0 and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
         raise ArgumentError(f"{what}: a number does not fit into 32 bits")
+    return np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
+
+
+def column(values: Any, kind: str, size: Optional[int], what: str) -> Optional[Any]:
+    """The same as a column. A single number stands for all. None stays None."""
+    if values is None:
+        return None
+    array = numbers(values, kind, what)
     if array.ndim == 0 and size is not None:
         array = np.full(size, array)
     if array.ndim != 1 or (size is not None and array.size != size):
         wanted = "one dimension" if size is None else f"{size} numbers"
         raise ArgumentError(f"{what}: wants {wanted}, not shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=kind)
+    return array
+
+
+def wanted_column(values: Any, kind: str, size: Optional[int], what: str) -> Any:
+    """The same where None is none."""
+    if values is None:
+        raise TypeError(f"{what}: wants numbers, not None")
+    return column(values, kind, size, what)
 
 
 def pointer(array: Optional[Any], kind: str) -> Any:
@@ -40,14 +56,18 @@ def pointer(array: Optional[Any], kind: str) -> Any:
 
 
 def view(data: Any, size: int, kind: str, owner: Any) -> Any:
-    """A read-only array over memory of C, which `owner` keeps alive."""
+    """A read-only array over memory of C, which `owner` keeps alive. It stays read-only: what lies
+    under it cannot be written to either."""
     if size == 0 or data == ffi.NULL:
         return np.zeros(0, dtype=kind)
     nbytes = size * np.dtype(kind).itemsize
-    kept = ffi.gc(ffi.cast("char *", data), lambda _, owner=owner: None)
-    array = np.frombuffer(ffi.buffer(kept, nbytes), dtype=kind)
-    array.flags.writeable = False
-    return array
+    kept = owned(ffi.cast("char *", data), owner)
+    return np.frombuffer(memoryview(ffi.buffer(kept, nbytes)).toreadonly(), dtype=kind)
+
+
+def owned(cdata: Any, owner: Any) -> Any:
+    """A pointer that keeps alive what it points into."""
+    return ffi.gc(cdata, lambda _, owner=owner: None)
 
 
 class Texts:
@@ -57,13 +77,17 @@ class Texts:
         self.pointer = ffi.NULL
         if texts is None:
             return
+        texts = list(texts)  # nobody else changes it meanwhile
         if len(texts) != size:
             raise ArgumentError(f"{what}: wants {size} texts, not {len(texts)}")
         if size == 0:
             return
         missing = [i for i, text in enumerate(texts) if text is None]
-        joined = "\0".join(text or "" for text in texts)
-        self._block = np.frombuffer((joined + "\0").encode(), dtype="u1")
+        for text in texts:
+            if not isinstance(text, (str, type(None))):
+                raise TypeError(f"{what}: wants texts, not {type(text).__name__}")
+        joined = "\0".join(text or "" for text in texts) + "\0"
+        self._block = np.frombuffer(joined.encode("utf-8", "surrogateescape"), dtype="u1")
         ends = np.flatnonzero(self._block == 0)
         if ends.size != size:
             raise ArgumentError(f"{what}: a text must not contain the character NUL")

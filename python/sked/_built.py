@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 from typing import Any, Callable
 
 from ._errors import call
 from ._native import ffi
-
-_FINISHING = threading.Lock()  # threads may share a graph or a machine, its first use too
 
 
 def finished(owner: Any, kind: str, finish: Any, destroy: Any) -> Any:
     """What the builder of `owner` makes: the first call checks it as a whole and makes it read-only.
 
     Args:
-        owner: has `_builder`, and `_built`, which is None until then.
+        owner: has `_builder`, and `_built`, which is None until then; and `_lock`, which whoever
+            calls the builder holds, for C leaves that to its callers.
         kind: C's name of what is made.
         finish: makes it from the builder.
         destroy: frees it.
     """
     if owner._built is None:
-        with _FINISHING:
+        with owner._lock:
             if owner._built is None:  # otherwise another thread was quicker
                 out = ffi.new(f"{kind} **")
                 call(finish, owner._builder, out)

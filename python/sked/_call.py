@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from typing import Any, Callable, List, NamedTuple, Optional
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional
 
-from ._errors import Interrupted, check, new_error, text
+from ._check import fill, function
+from ._errors import Interrupted, c_text, check, new_error, text
 from ._native import ffi, lib
 
 
@@ -42,7 +43,7 @@ class LongCall:
         self.guard = ffi.gc(ffi.new("sked_py_guard *"), lib.sked_py_guard_leave)
         self.stop = ffi.cast("sig_atomic_t *", self.guard)
         self.handle = ffi.new_handle(self)
-        self.progress = progress
+        self.progress = function(progress, "progress")
         self.raised: Optional[BaseException] = None
         self.warnings: List[str] = []
 
@@ -104,6 +105,15 @@ class Outcome:
         return found
 
 
+def keep_failure(kind: Any, error: BaseException, traceback: Any) -> None:
+    """What a callback raises outside the caller's function, Ctrl-C above all, must not vanish in C
+    either. The first argument of each of them, `data`, is the handle of its call."""
+    data = traceback.tb_frame.f_locals.get("data") if traceback is not None else None
+    if data is not None:
+        call: LongCall = ffi.from_handle(data)
+        call.fail(error)
+
+
 def sked_py_progress(data: Any, phase: Any, share: float, value: float, bound: float) -> None:
     call: LongCall = ffi.from_handle(data)
     call.tell(Progress(text(phase), share, value, bound))
@@ -114,21 +124,22 @@ def sked_py_warning(data: Any, message: Any) -> None:
     call.warnings.append(text(message))
 
 
-ffi.def_extern()(sked_py_progress)
-ffi.def_extern()(sked_py_warning)
+ffi.def_extern(onerror=keep_failure)(sked_py_progress)
+ffi.def_extern(onerror=keep_failure)(sked_py_warning)
 
 
 class Settings:
     """`key=value` pairs as C wants them."""
 
     def __init__(self, settings: Optional[Any]) -> None:
-        pairs = dict(settings or {})
-        self.texts = [ffi.new("char[]", f"{key}={written(pairs[key])}".encode()) for key in pairs]
+        if not isinstance(settings, (Mapping, type(None))):
+            raise TypeError(f"settings: a dict is wanted, not {type(settings).__name__}")
+        self.texts = [c_text(f"{key}={written(x)}") for key, x in dict(settings or {}).items()]
         self.array = ffi.new("const char *[]", self.texts) if self.texts else ffi.NULL
 
     def give(self, options: Any) -> None:
         options.settings = self.array
-        options.n_settings = len(self.texts)
+        fill(options, n_settings=len(self.texts))
 
 
 def written(value: Any) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from typing import TYPE_CHECKING, Any, Dict
 
 from ._errors import ArgumentError, c_text
-from ._graph import Graph, attributes, parse, read
+from ._graph import Graph, attributes, pairs, parse, read
 from ._native import lib
 
 if TYPE_CHECKING:
@@ -44,12 +45,15 @@ def from_networkx(
         bytes: attribute of edges that holds the bytes that pass; 0 where it is missing.
         name: of the graph; "": that of the network.
     """
-    if not hasattr(network, "is_directed"):
+    # Who has a network has networkx imported.
+    kind = getattr(sys.modules.get("networkx"), "Graph", None)
+    if kind is None or not isinstance(network, kind):
         raise TypeError(f"from_networkx wants a networkx graph, not {type(network).__name__}")
+    c_text(duration), c_text(bytes), c_text(name)
     if not network.is_directed():
         raise ArgumentError("from_networkx wants a directed graph: which op comes first?")
     graph = Graph(name or str(network.name))
-    for resource, capacity in network.graph.get("resources", {}).items():
+    for resource, capacity in pairs(network.graph.get("resources"), "resources"):
         graph.add_resource(resource, capacity)
     index: Dict[Any, int] = {}
     of_ops = {"type", "durations", "demand", *attributes(of_edges=False)} - {"duration"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Type
 
 from ._native import ffi, lib
 
@@ -138,10 +138,8 @@ def call(function: Any, *arguments: Any) -> None:
     check(function(*arguments, err), err)
 
 
-def c_text(value: Optional[str]) -> Any:
-    """A str as `const char *`; None is NULL. The caller keeps it while C may look at it."""
-    if value is None:
-        return ffi.NULL
+def c_text(value: str) -> Any:
+    """A str as `const char *`. The caller keeps it while C may look at it."""
     if not isinstance(value, str):
         raise TypeError(f"a text is wanted, not {type(value).__name__}: {value!r}")
     if "\0" in value:

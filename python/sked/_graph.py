@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import operator
 import os
+import threading
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._arrays import Texts, column, pointer, view
+from ._arrays import Texts, column, pointer, view, wanted_column
 from ._built import file_of, finished
+from ._check import c_option, c_path, c_path_option, fill, flag, instance, integer, named_kind, real
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -30,7 +32,7 @@ class Graph:
 
     Add ops and edges, then use it. The first use checks the graph as a whole and freezes it:
     graphs are read-only from then on, and threads may share them. `copy` gives one that can grow
-    again.
+    again. Threads may also build one graph: calls take turns.
 
     Args:
         name: of the graph.
@@ -43,17 +45,18 @@ class Graph:
     """
 
     def __init__(self, name: str = "") -> None:
+        self._lock = threading.RLock()
         self._built: Any = None
         builder = ffi.new("sked_builder **")
         call(lib.sked_builder_create, builder)
         self._builder: Any = ffi.gc(builder[0], lib.sked_builder_destroy)
-        if name:
-            call(lib.sked_builder_set_name, self._builder, c_text(name))
+        call(lib.sked_builder_set_name, self._builder, c_text(name))
 
     @classmethod
     def _take(cls, pointer_out: Any) -> "Graph":
         """A graph that C has made."""
         graph = cls.__new__(cls)
+        graph._lock = threading.RLock()
         graph._builder = None
         graph._built = ffi.gc(pointer_out[0], lib.sked_graph_destroy)
         return graph
@@ -73,7 +76,10 @@ class Graph:
             if found < 0:
                 raise ArgumentError(f"the graph has no op called {key!r}")
             return int(found)
-        return operator.index(key)
+        try:
+            return integer(operator.index(key), "an op")
+        except TypeError:
+            raise TypeError(f"an op: an index or a name, not {named_kind(key)}") from None
 
     def add_resource(self, name: str, capacity: float = math.inf) -> int:
         """Adds a resource pool that ops can hold.
@@ -85,9 +91,10 @@ class Graph:
         Returns:
             Its index.
         """
-        out = ffi.new("int32_t *")
-        call(lib.sked_builder_add_resource, self._open(), c_text(name), capacity, out)
-        return int(out[0])
+        given = (c_text(name), real(capacity, "capacity"), ffi.new("int32_t *"))
+        with self._lock:
+            call(lib.sked_builder_add_resource, self._open(), *given)
+        return int(given[2][0])
 
     def add_op(
         self,
@@ -118,24 +125,27 @@ class Graph:
         Returns:
             Its index.
         """
-        b = self._open()
         values = {"memory": memory, "weight": weight, "keep": keep, **attributes}
-        for key in values:
-            _info(key, False)  # refuses what no op has before there is one more
-        out = ffi.new("int32_t *")
-        call(lib.sked_builder_add_op, b, c_text(name), c_text(type), duration, out)
-        op = out[0]
-        self._set(False, op, values)
-        for device, time in (durations or {}).items():
-            time = math.inf if time is None else time
-            call(lib.sked_builder_add_duration, b, op, c_text(device), time)
-        for resource, amount in (demand or {}).items():
-            call(lib.sked_builder_add_demand, b, op, self._resource(resource), amount)
-        return int(op)
+        numbers = _attributes(False, values)  # refuses what no op has before there is one more
+        times = [
+            (c_text(device), math.inf if time is None else real(time, "durations"))
+            for device, time in pairs(durations, "durations")
+        ]
+        given = (c_option(name), c_option(type), real(duration, "duration"), ffi.new("int32_t *"))
+        with self._lock:
+            b = self._open()
+            amounts = [(self._resource(x), real(y, "demand")) for x, y in pairs(demand, "demand")]
+            call(lib.sked_builder_add_op, b, *given)
+            op = int(given[3][0])
+            self._set(op, numbers)
+            for device, time in times:
+                call(lib.sked_builder_add_duration, b, op, device, time)
+            for resource, amount in amounts:
+                call(lib.sked_builder_add_demand, b, op, resource, amount)
+        return op
 
-    def _set(self, of_edges: bool, i: int, values: Mapping[str, float]) -> None:
-        for name, value in values.items():
-            info = _info(name, of_edges)
+    def _set(self, i: int, values: "List[Tuple[Any, float]]") -> None:
+        for info, value in values:
             if value != info.preset:
                 call(lib.sked_builder_set_attribute, self._open(), info, i, value)
 
@@ -167,29 +177,27 @@ class Graph:
             distance: k > 0 marks a loop-carried edge over k iterations.
             **attributes: others of `sked.attributes`.
         """
-        for key in attributes:
-            _info(key, True)
+        numbers = _attributes(True, attributes)
         edge = ffi.new("sked_edge *")
-        edge.to = self._id(to)
-        setattr(edge, "from", self._id(from_))
-        edge.lag = math.nan if lag is None else lag
-        edge.bytes = bytes
-        edge.distance = distance
-        call(lib.sked_builder_add_edge, self._open(), edge)
-        self._set(True, lib.sked_builder_edge_count(self._open()) - 1, attributes)
+        fill(edge, lag=math.nan if lag is None else lag, bytes=bytes, distance=distance)
+        with self._lock:
+            fill(edge, **{"from": self._id(from_), "to": self._id(to)})
+            call(lib.sked_builder_add_edge, self._open(), edge)
+            self._set(lib.sked_builder_edge_count(self._open()) - 1, numbers)
 
     def _add_columns(
         self, names: Any, types: Any, ops: Dict[str, Any], edges: Dict[str, Any]
     ) -> None:
         columns = ffi.new("sked_columns *")
         columns.size = ffi.sizeof("sked_columns")
-        columns.ops, columns.edges = ops["duration"].size, edges["from"].size
+        fill(columns, ops=ops["duration"].size, edges=edges["from"].size)
         kept = (Texts(names, columns.ops, "names"), Texts(types, columns.ops, "types"))
         columns.name, columns.type = kept[0].pointer, kept[1].pointer
         for name, array in {**ops, **edges}.items():
             if array is not None:
                 setattr(columns, name, pointer(array, array.dtype.str[1:]))
-        call(lib.sked_builder_add_columns, self._open(), columns)
+        with self._lock:
+            call(lib.sked_builder_add_columns, self._open(), columns)
 
     @property
     def _c(self) -> Any:
@@ -208,8 +216,9 @@ class Graph:
 
     def __len__(self) -> int:
         """Number of ops."""
-        if self._built is None:
-            return int(lib.sked_builder_op_count(self._builder))
+        with self._lock:
+            if self._built is None:
+                return int(lib.sked_builder_op_count(self._builder))
         return int(lib.sked_graph_op_count(self._built))
 
     @property
@@ -286,7 +295,7 @@ class Graph:
 
     def op_name(self, op: int) -> str:
         """Name of an op: the one it was given, or its index."""
-        self._check_op(op)
+        op = self._checked(op)
         size = 256
         while True:
             buffer = ffi.new("char[]", size)
@@ -298,13 +307,14 @@ class Graph:
 
     def op_type(self, op: int) -> Optional[str]:
         """Type of an op; None: untyped."""
-        self._check_op(op)
-        found = lib.sked_graph_op_type(self._c, op)
+        found = lib.sked_graph_op_type(self._c, self._checked(op))
         return None if found == ffi.NULL else text(found)
 
-    def _check_op(self, op: int) -> None:
-        if not 0 <= op < len(self):
+    def _checked(self, op: int) -> int:
+        number = integer(op, "op")
+        if not 0 <= number < lib.sked_graph_op_count(self._c):
             raise ArgumentError(f"there is no op {op}: the graph has {len(self)}")
+        return number
 
     @property
     def names(self) -> List[str]:
@@ -334,7 +344,7 @@ class Graph:
 
     def demand(self, op: int) -> Dict[str, float]:
         """What an op holds, by name of the resource."""
-        self._check_op(op)
+        op = self._checked(op)
         amounts = {
             name: lib.sked_graph_demand(self._c, op, r) for r, name in enumerate(self.resources)
         }
@@ -342,7 +352,7 @@ class Graph:
 
     def durations(self, op: int) -> Dict[str, Optional[float]]:
         """Times of an op by device name or type; None: it cannot run there."""
-        self._check_op(op)
+        op = self._checked(op)
         found: Dict[str, Optional[float]] = {}
         for i in range(lib.sked_graph_duration_name_count(self._c)):
             device = lib.sked_graph_duration_name(self._c, i)
@@ -401,7 +411,7 @@ class Graph:
             for name in attributes(of_edges=of_edges):
                 if name not in shown:
                     for i, value in enumerate(self.attribute(name).tolist()):
-                        twin._set(of_edges, i, {name: value})
+                        twin._set(i, [(_info(name, of_edges), value)])
         return twin
 
     def _copy_ops(self, twin: "Graph", names: List[str], types: List[Optional[str]]) -> None:
@@ -428,13 +438,20 @@ class Graph:
 
     def profiled(self, machine: "Machine") -> "Graph":
         """A copy with the durations that the machine's profile has measured."""
+        from ._machine import Machine
+
+        measured = instance(machine, Machine, "machine")
+        if measured._identical is not None:
+            twin = self.copy()  # equal devices have no profile
+            twin._finish()
+            return twin
         out = ffi.new("sked_graph **")
-        call(lib.sked_graph_profiled, self._c, machine._c, out)
+        call(lib.sked_graph_profiled, self._c, measured._c, out)
         return Graph._take(out)
 
     def save(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
         """Writes the graph; the extension picks the format unless one is named."""
-        call(lib.sked_graph_write, self._c, c_text(os.fspath(path)), c_text(format))
+        call(lib.sked_graph_write, self._c, c_path(path), c_option(format))
 
     def __reduce__(self) -> Any:
         return parse, (file_of(self.save), "graph.json")
@@ -448,10 +465,22 @@ def _info(name: str, of_edges: bool) -> Any:
     return info
 
 
+def _attributes(of_edges: bool, values: Mapping[str, float]) -> "List[Tuple[Any, float]]":
+    return [(_info(name, of_edges), real(value, name)) for name, value in values.items()]
+
+
+def pairs(given: Any, what: str) -> "List[Tuple[Any, Any]]":
+    """What a dict holds, or nothing for None."""
+    if not isinstance(given, (Mapping, type(None))):
+        raise TypeError(f"{what}: a dict is wanted, not {named_kind(given)}")
+    return list((given or {}).items())
+
+
 def attributes(*, of_edges: bool) -> List[str]:
     """Names of the numbers that ops, or edges, carry in files and in `Graph.attribute`."""
+    wanted = flag(of_edges, "of_edges")
     infos = [lib.sked_attribute_at(i) for i in range(lib.sked_attribute_count())]
-    return [text(info.name) for info in infos if info.of_edges == of_edges]
+    return [text(info.name) for info in infos if info.of_edges == wanted]
 
 
 def read(
@@ -471,11 +500,9 @@ def read(
         resources: resource model of a GraphML file.
         profile: measured durations by op name.
     """
-    kept = [
-        c_text(None if x is None else os.fspath(x)) for x in (format, library, resources, profile)
-    ]
+    kept = [c_option(format), *map(c_path_option, (library, resources, profile))]
     out = ffi.new("sked_graph **")
-    call(lib.sked_graph_read, c_text(os.fspath(path)), _read_options(kept), out)
+    call(lib.sked_graph_read, c_path(path), _read_options(kept), out)
     return Graph._take(out)
 
 
@@ -505,10 +532,10 @@ def parse(
         resources: as for `read`.
         profile: as for `read`.
     """
-    raw = data.encode() if isinstance(data, str) else bytes(data)
-    kept = [
-        c_text(None if x is None else os.fspath(x)) for x in (format, library, resources, profile)
-    ]
+    if not isinstance(data, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"data: bytes or a text, not {named_kind(data)}")
+    raw = data.encode() if isinstance(data, str) else _Raw(data)
+    kept = [c_option(format), *map(c_path_option, (library, resources, profile))]
     out = ffi.new("sked_graph **")
     call(
         lib.sked_graph_parse, c_text(name), ffi.from_buffer(raw), len(raw), _read_options(kept), out
@@ -547,22 +574,21 @@ def from_arrays(
         distance: of the edges; None: 0.
         name: of the graph.
 
-    A single number stands for a whole column. Arrays of the right type (float64, int32) are read
-    without a copy.
+    A single number stands for a whole column. Arrays are copied.
     """
-    durations = column(duration, "f8", None, "duration")
-    first = column(from_ if np.size(from_) else np.zeros(0, "i4"), "i4", None, "from_")
-    assert durations is not None and first is not None
+    durations = wanted_column(duration, "f8", None, "duration")
+    first = wanted_column(from_, "i4", None, "from_")
+    kept = column(keep, "f8", durations.size, "keep")
     n, m = durations.size, first.size
     ops = {
         "duration": durations,
         "memory": column(memory, "f8", n, "memory"),
         "weight": column(weight, "f8", n, "weight"),
-        "keep": None if keep is None else column(np.asarray(keep) != 0, "u1", n, "keep"),
+        "keep": None if kept is None else (kept != 0).astype("u1"),
     }
     edges = {
         "from": first,
-        "to": column(to if np.size(to) else np.zeros(0, "i4"), "i4", m, "to"),
+        "to": wanted_column(to, "i4", m, "to"),
         "lag": column(lag, "f8", m, "lag"),
         "bytes": column(bytes, "f8", m, "bytes"),
         "distance": column(distance, "i4", m, "distance"),

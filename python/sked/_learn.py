@@ -21,7 +21,8 @@ from typing import (
 import numpy as np
 
 from ._arrays import view
-from ._call import LongCall, ProgressFunction, Settings
+from ._call import LongCall, ProgressFunction, Settings, keep_failure
+from ._check import c_path, c_path_option, fill, flag, integer
 from ._errors import ArgumentError, c_text, call
 from ._graph import Graph
 from ._machine import MachineLike
@@ -46,7 +47,7 @@ class Sampler:
 
     def __init__(self, path: "Union[str, os.PathLike[str], None]" = None) -> None:
         out = ffi.new("sked_sampler **")
-        call(lib.sked_sampler_read, c_text(None if path is None else os.fspath(path)), out)
+        call(lib.sked_sampler_read, c_path_option(path), out)
         self._c = ffi.gc(out[0], lib.sked_sampler_destroy)
 
     @classmethod
@@ -72,7 +73,7 @@ class Sampler:
             path: .safetensors.
             optimiser: with what training needs to go on.
         """
-        call(lib.sked_sampler_write, self._c, c_text(os.fspath(path)), optimiser)
+        call(lib.sked_sampler_write, self._c, c_path(path), flag(optimiser, "optimiser"))
 
     def __repr__(self) -> str:
         return f"<sked.Sampler: {self.parameters} parameters, {self.steps} steps>"
@@ -92,7 +93,16 @@ class Samples:
         spread: standard deviation of zeta; 0 for a perfect sampler.
     """
 
-    def __init__(self, problem: Problem, c_samples: Any) -> None:
+    def __init__(self) -> None:
+        raise TypeError("Samples are what sked.sample returns")
+
+    @classmethod
+    def _take(cls, problem: Problem, c_samples: Any) -> "Samples":
+        samples = cls.__new__(cls)
+        samples._read(problem, c_samples)
+        return samples
+
+    def _read(self, problem: Problem, c_samples: Any) -> None:
         self.problem = problem
         self._c = c_samples
         count, n = int(c_samples.count), len(problem.graph)
@@ -114,7 +124,8 @@ class Samples:
         return int(self._c.count)
 
     def __getitem__(self, i: int) -> Schedule:
-        index = i + len(self) if i < 0 else i
+        number = integer(i, "the number of a schedule")
+        index = number + len(self) if number < 0 else number
         if not 0 <= index < len(self):
             raise IndexError(f"there are {len(self)} schedules, none is number {i}")
         return Schedule._take(self.problem, self._c.schedule[index], self._c)
@@ -124,7 +135,7 @@ class Samples:
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Writes one JSON object a line (.jsonl), as `sked sample` does."""
-        call(lib.sked_samples_write, self._c, self.problem._c, 0.0, c_text(os.fspath(path)))
+        call(lib.sked_samples_write, self._c, self.problem._c, 0.0, c_path(path))
 
     def __repr__(self) -> str:
         best = f", best makespan {self.makespan.min():g}" if len(self) else ""
@@ -181,13 +192,8 @@ def sample(
     kept: List[Any] = []
     options = ffi.new("sked_sample_options *")
     lib.sked_sample_options_init_sized(options, ffi.sizeof("sked_sample_options"))
-    options.count, options.temperature, options.raw, options.greedy = (
-        candidates,
-        temperature,
-        raw,
-        greedy,
-    )
-    options.local, options.improve, options.prior = local, improve, any_machine
+    fill(options, count=candidates, temperature=temperature, raw=raw, greedy=greedy)
+    fill(options, local=local, improve=improve, prior=any_machine)
     options.time_limit = limit_of(time_limit)
     fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
     if progress is not None:
@@ -195,7 +201,7 @@ def sample(
     out = ffi.gc(ffi.new("sked_samples *"), lib.sked_samples_clear)
     out.size = ffi.sizeof("sked_samples")
     outcome = long.run(lib.sked_sampler_sample, sampler._c, p._c, options, out)
-    found: Samples = outcome.result(lambda: Samples(p, out) if out.count > 0 else None)
+    found: Samples = outcome.result(lambda: Samples._take(p, out) if out.count > 0 else None)
     return found
 
 
@@ -250,7 +256,7 @@ def sked_py_train(data: Any, p: Any) -> None:
     long.tell(TrainProgress(**values))
 
 
-ffi.def_extern()(sked_py_train)
+ffi.def_extern(onerror=keep_failure)(sked_py_train)
 
 
 TrainItem = Union[Graph, str, "os.PathLike[str]"]
@@ -309,20 +315,20 @@ def train(
     Raises:
         Interrupted: Ctrl-C; `.result` has the model as it is.
     """
-    if steps <= 0 and minutes is None:
+    if integer(steps, "steps", 0, 2**63 - 1) == 0 and minutes is None:
         raise ArgumentError("train needs steps or minutes")
     long, pairs = LongCall(progress), Settings(settings)
     out = ffi.new("sked_sampler **")
     with tempfile.TemporaryDirectory(prefix="sked-") as folder:
-        texts = (
-            _graph_spec(graphs, folder),
-            *(None if x is None else os.fspath(x) for x in (resume, output)),
-        )
-        kept = [c_text(x) for x in texts]
+        kept: List[Any] = [
+            c_text(_graph_spec(graphs, folder)),
+            c_path_option(resume),
+            c_path_option(output),
+        ]
         options = ffi.new("sked_train_options *")
         lib.sked_train_options_init_sized(options, ffi.sizeof("sked_train_options"))
         options.graphs, options.resume, options.output = kept
-        options.devices, options.steps = devices, steps
+        fill(options, devices=devices, steps=steps)
         options.minutes = limit_of(minutes, "minutes")
         fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
         pairs.give(options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ._call import Settings
+from ._check import c_option, fill
 from ._errors import c_text, call, text
 from ._graph import Graph
 from ._native import ffi, lib
@@ -204,9 +205,9 @@ def generate(
     """
     options, pairs = ffi.new("sked_generate_options *"), Settings(settings)
     lib.sked_generate_options_init_sized(options, ffi.sizeof("sked_generate_options"))
-    kept = [c_text(x) for x in (duration, bytes, memory, weight, demand)]
+    kept = [c_option(x) for x in (duration, bytes, memory, weight, demand)]
     options.duration, options.bytes, options.memory, options.weight, options.demand = kept
-    options.nodes, options.seed = nodes, seed
+    fill(options, nodes=nodes, seed=seed)
     pairs.give(options)
     out = ffi.new("sked_graph **")
     call(lib.sked_graph_generate, c_text(family), options, out)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
+import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ._built import file_of, finished
+from ._check import c_option, c_path, flag, integer, real
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -32,7 +33,7 @@ class Machine:
     """Devices, each of which runs one op at a time, and the links between them.
 
     `Machine.identical` is the short form. Otherwise add devices and links, then use it: the first
-    use checks it and makes it read-only.
+    use checks it and makes it read-only. Threads may build one machine: calls take turns.
 
     Args:
         name: of the machine.
@@ -50,14 +51,18 @@ class Machine:
     def __init__(
         self, name: str = "", *, latency: Optional[float] = None, bandwidth: Optional[float] = None
     ) -> None:
+        self._lock = threading.RLock()
         self._identical: Optional[Tuple[int, float, float]] = None
         self._built: Any = None
         out = ffi.new("sked_machine_builder **")
         call(lib.sked_machine_builder_create, c_text(name), out)
         self._builder: Any = ffi.gc(out[0], lib.sked_machine_builder_destroy)
         if latency is not None or bandwidth is not None:
-            speed = math.inf if bandwidth is None else bandwidth
-            call(lib.sked_machine_builder_set_link, self._builder, latency or 0.0, speed)
+            given = (
+                0.0 if latency is None else real(latency, "latency"),
+                math.inf if bandwidth is None else real(bandwidth, "bandwidth"),
+            )
+            call(lib.sked_machine_builder_set_link, self._builder, *given)
 
     @classmethod
     def identical(
@@ -70,17 +75,21 @@ class Machine:
             latency: of data that passes between two of them.
             bandwidth: bytes per time unit between two of them; inf: free.
         """
-        devices = operator.index(devices)
-        if not 1 <= devices < 2**31:
-            raise ArgumentError(f"a machine has a device at least, not {devices}")
-        machine = cls.__new__(cls)
-        machine._builder = machine._built = None
-        machine._identical = (devices, float(latency), float(bandwidth))
+        count = integer(devices, "devices", 1)
+        wait, speed = real(latency, "latency"), real(bandwidth, "bandwidth")
+        if not (0 <= wait < math.inf and speed > 0):
+            raise ArgumentError(
+                "latency must be a finite number, 0 or more, and bandwidth above 0, "
+                f"not {wait:g} and {speed:g}"
+            )
+        machine = cls._take(None)
+        machine._identical = (count, wait, speed)
         return machine
 
     @classmethod
     def _take(cls, c_machine: Any) -> "Machine":
         machine = cls.__new__(cls)
+        machine._lock = threading.RLock()
         machine._builder = machine._identical = None
         machine._built = c_machine
         return machine
@@ -89,7 +98,7 @@ class Machine:
     def read(cls, path: "Union[str, os.PathLike[str]]") -> "Machine":
         """Reads a machine file (sked-machine-1)."""
         out = ffi.new("sked_machine **")
-        call(lib.sked_machine_read, c_text(os.fspath(path)), out)
+        call(lib.sked_machine_read, c_path(path), out)
         return cls._take(ffi.gc(out[0], lib.sked_machine_destroy))
 
     def _open(self) -> Any:
@@ -117,15 +126,9 @@ class Machine:
             Its index.
         """
         out = ffi.new("int32_t *")
-        call(
-            lib.sked_machine_builder_add_device,
-            self._open(),
-            c_text(name),
-            c_text(type),
-            speed,
-            memory,
-            out,
-        )
+        given = (c_text(name), c_option(type), real(speed, "speed"), real(memory, "memory"), out)
+        with self._lock:
+            call(lib.sked_machine_builder_add_device, self._open(), *given)
         return int(out[0])
 
     def add_link(
@@ -146,15 +149,9 @@ class Machine:
             bandwidth: bytes per time unit.
             oneway: from `from_` to `to` only.
         """
-        call(
-            lib.sked_machine_builder_add_link,
-            self._open(),
-            c_text(from_),
-            c_text(to),
-            latency,
-            bandwidth,
-            oneway,
-        )
+        given = (c_text(from_), c_text(to), real(latency, "latency"), real(bandwidth, "bandwidth"))
+        with self._lock:
+            call(lib.sked_machine_builder_add_link, self._open(), *given, flag(oneway, "oneway"))
 
     def add_duration(self, op: str, time: Optional[float], *, on: Optional[str] = None) -> None:
         """Adds a measured time of an op on this machine to its profile (`Graph.profiled`).
@@ -164,8 +161,9 @@ class Machine:
             time: None: it cannot run there.
             on: name of a device or a type; None: in place of the op's duration.
         """
-        seconds = math.inf if time is None else time
-        call(lib.sked_machine_builder_add_duration, self._open(), c_text(op), c_text(on), seconds)
+        given = (c_text(op), c_option(on), math.inf if time is None else real(time, "time"))
+        with self._lock:
+            call(lib.sked_machine_builder_add_duration, self._open(), *given)
 
     @property
     def _c(self) -> Any:
@@ -204,13 +202,14 @@ class Machine:
 
     def link(self, from_: int, to: int) -> Optional[Tuple[float, float]]:
         """Latency and bandwidth between two devices by index; None: they cannot exchange data."""
-        for device in (from_, to):
+        ends = (integer(from_, "from_"), integer(to, "to"))
+        for device in ends:
             if not 0 <= device < len(self):
                 raise ArgumentError(f"there is no device {device}: the machine has {len(self)}")
         if self._identical is not None:
-            return (0.0, math.inf) if from_ == to else self._identical[1:]
+            return (0.0, math.inf) if ends[0] == ends[1] else self._identical[1:]
         out = ffi.new("double[2]")
-        joined = lib.sked_machine_link(self._c, from_, to, out, out + 1)
+        joined = lib.sked_machine_link(self._c, *ends, out, out + 1)
         return (float(out[0]), float(out[1])) if joined else None
 
     @property
@@ -228,7 +227,7 @@ class Machine:
         if self._identical is not None:
             self._written_out().save(path)
         else:
-            call(lib.sked_machine_write, self._c, c_text(os.fspath(path)))
+            call(lib.sked_machine_write, self._c, c_path(path))
 
     def __reduce__(self) -> Any:
         if self._identical is not None:
@@ -237,8 +236,7 @@ class Machine:
 
     def _written_out(self) -> "Machine":
         """The same machine with a device written out for each of the equal ones."""
-        assert self._identical is not None
-        count, latency, bandwidth = self._identical
+        count, latency, bandwidth = self._identical or (0, 0.0, math.inf)
         machine = Machine(latency=latency, bandwidth=bandwidth)
         for i in range(count):
             machine.add_device(str(i))

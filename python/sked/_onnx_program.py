@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import (
     TYPE_CHECKING,
+    AbstractSet,
     Any,
     Dict,
     Iterable,
@@ -26,6 +27,8 @@ except ImportError as cause:
     raise ImportError(
         "ONNX models run with onnx and onnxruntime: pip install 'libsked[onnxruntime]'"
     ) from cause
+
+from ._check import integer
 
 if TYPE_CHECKING:
     ModelLike = Union[str, "os.PathLike[str]", onnx.ModelProto]
@@ -67,6 +70,8 @@ def load(model: "ModelLike", random_weights: bool = False) -> "onnx.ModelProto":
     """
     if isinstance(model, onnx.ModelProto):
         return model
+    if not isinstance(model, (str, os.PathLike)):
+        raise TypeError(f"model: a path or a ModelProto is wanted, not {type(model).__name__}")
     loaded = _read(model, not random_weights)
     if not random_weights:
         return loaded
@@ -120,6 +125,27 @@ def random_inputs(
         else:
             made[wanted.name] = rng.standard_normal(shape).astype(dtype)
     return made
+
+
+def inputs_of(
+    session: "onnxruntime.InferenceSession",
+    inputs: Optional[Mapping[str, "np.ndarray[Any, Any]"]],
+    seed: int,
+) -> Dict[str, "np.ndarray[Any, Any]"]:
+    """The inputs that were given, or random ones; they must be those that the session wants."""
+    if inputs is None:
+        return random_inputs(session, integer(seed, "seed", 0))
+    if not isinstance(inputs, Mapping):
+        raise TypeError(f"inputs: a dict by name is wanted, not {type(inputs).__name__}")
+    compare_names({x.name for x in session.get_inputs()}, inputs)
+    return dict(inputs)
+
+
+def compare_names(wanted: AbstractSet[str], inputs: Mapping[str, Any]) -> None:
+    """Raises ValueError where inputs are missing or unknown."""
+    for kind, names in (("missing", wanted - inputs.keys()), ("unknown", inputs.keys() - wanted)):
+        if names:
+            raise ValueError(f"{kind} inputs: {', '.join(sorted(map(str, names)))}")
 
 
 def session_options(optimise: bool, threads: int = 1) -> "onnxruntime.SessionOptions":
@@ -213,7 +239,7 @@ class OnnxProgram:
         session = open_session(whole, session_options(optimise=False))
         for value in (*session.get_inputs(), *session.get_outputs()):
             self.types[value.name] = value.type
-        self.inputs = dict(inputs) if inputs is not None else random_inputs(session, seed)
+        self.inputs = inputs_of(session, inputs, seed)
         results = open_session(self.model, session_options(optimise=False)).run(
             self.outputs, self.inputs
         )
@@ -221,12 +247,9 @@ class OnnxProgram:
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> None:
         """Sessions are cut for the names of the example inputs: others must have the same."""
-        for kind, names in (
-            ("missing", self.inputs.keys() - inputs.keys()),
-            ("unknown", inputs.keys() - self.inputs.keys()),
-        ):
-            if names:
-                raise ValueError(f"{kind} inputs: {', '.join(sorted(names))}")
+        if not isinstance(inputs, Mapping):
+            raise TypeError(f"inputs: a dict by name is wanted, not {type(inputs).__name__}")
+        compare_names(self.inputs.keys(), inputs)
 
     def constant(self, name: str) -> "np.ndarray[Any, Any]":
         """The value of an initializer."""

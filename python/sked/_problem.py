@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import weakref
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, TypedDict, Union
 
 import numpy as np
 
 from ._arrays import column, pointer
-from ._errors import ArgumentError, c_text, call, text
-from ._graph import Graph
+from ._check import c_option, c_path, fill, real
+from ._errors import ArgumentError, call, text
+from ._graph import Graph, pairs
 from ._machine import Machine, MachineLike
 from ._native import ffi, lib
 
@@ -36,10 +38,16 @@ def _named(enumeration: str, name_of: Any) -> Dict[str, int]:
     return {text(name_of(k)): k for k in sorted(ffi.typeof(enumeration).elements)}
 
 
-def _choice(what: str, word: str, names: Dict[str, int]) -> int:
+def _choice(what: str, word: Any, names: Dict[str, int]) -> int:
+    if not isinstance(word, str):
+        raise TypeError(f"{what}: a text is wanted, not {type(word).__name__}")
     if word not in names:
         raise ArgumentError(f"{what} is one of {', '.join(names)}, not {word!r}")
     return names[word]
+
+
+# What the structs of problems point into lives as long as they do.
+_KEPT: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
 
 
 class Problem:
@@ -60,10 +68,7 @@ class Problem:
         fix_device: one device per op, -1 where it is free.
         fix_start: one start per op, nan where it is free.
 
-    Attributes:
-        graph: the graph.
-        machine: the machine; None: there are no devices.
-        objective: its name.
+    What a problem is made of stays: arrays are copied.
     """
 
     def __init__(
@@ -83,37 +88,53 @@ class Problem:
     ) -> None:
         if not isinstance(graph, Graph):
             raise TypeError(f"graph: a Graph or a Problem, not {_named_kind(graph, 'sked.read')}")
-        self.machine = _machine_of(machine)
-        self.graph = graph
-        self.objective = objective or ("ii" if ii == "auto" else "makespan")
+        self._graph, self._machine = graph, _machine_of(machine)
+        if objective is None:
+            objective = "ii" if isinstance(ii, str) and ii == "auto" else "makespan"
+        self._objective = objective
+        names = _named("sked_objective", lib.sked_objective_name)
+        lifetimes = _named("sked_lifetime", lib.sked_lifetime_name)
         p = self._c = ffi.new("sked_problem *")
-        lib.sked_problem_init_sized(p, ffi.sizeof("sked_problem"), self.graph._c)
+        lib.sked_problem_init_sized(p, ffi.sizeof("sked_problem"), graph._c)
         self._place()
-        p.objective = _choice(
-            "objective", self.objective, _named("sked_objective", lib.sked_objective_name)
-        )
-        p.lifetime = _choice("lifetime", lifetime, _named("sked_lifetime", lib.sked_lifetime_name))
+        p.objective = _choice("objective", objective, names)
+        p.lifetime = _choice("lifetime", lifetime, lifetimes)
         for field, value in (
             ("horizon", horizon),
             ("alpha", alpha),
             ("memory_limit", memory_limit),
         ):
             if value is not None:
-                setattr(p, field, value)
-        if ii is not None or self.objective == "ii":
+                fill(p, **{field: value})
+        if ii is not None or objective == "ii":
             p.ii = _interval("auto" if ii is None else ii)
-        self._fix(fix_device, fix_start, capacity)
+        kept = self._fix(fix_device, fix_start, capacity)
         self._options: ProblemOptions = {
             "objective": objective,
             "horizon": horizon,
             "ii": ii,
             "alpha": alpha,
-            "capacity": capacity,
+            "capacity": None if capacity is None else dict(capacity),
             "memory_limit": memory_limit,
             "lifetime": lifetime,
-            "fix_device": fix_device,
-            "fix_start": fix_start,
+            "fix_device": kept[0],
+            "fix_start": kept[1],
         }
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self._graph
+
+    @property
+    def machine(self) -> Optional[Machine]:
+        """The machine; None: there are no devices."""
+        return self._machine
+
+    @property
+    def objective(self) -> str:
+        """Name of the objective."""
+        return self._objective
 
     def __reduce__(self) -> Any:
         return as_problem, (self.graph, self.machine, self._options)
@@ -126,13 +147,19 @@ class Problem:
         else:
             self._c.machine = self.machine._c
 
-    def _fix(self, device: Any, start: Any, capacity: Optional[Mapping[str, float]]) -> None:
+    def _fix(self, device: Any, start: Any, capacity: Optional[Mapping[str, float]]) -> Any:
         n = len(self.graph)
-        arrays = (column(device, "i4", n, "fix_device"), column(start, "f8", n, "fix_start"))
-        self._kept = (*arrays, _capacities(self.graph, capacity))
-        self._c.fix_device = pointer(arrays[0], "i4")
-        self._c.fix_start = pointer(arrays[1], "f8")
-        self._c.capacity = pointer(self._kept[2], "f8")
+        kept = (
+            column(device, "i4", n, "fix_device"),
+            column(start, "f8", n, "fix_start"),
+            _capacities(self.graph, capacity),
+        )
+        self._c.fix_device = pointer(kept[0], "i4")
+        self._c.fix_start = pointer(kept[1], "f8")
+        self._c.capacity = pointer(kept[2], "f8")
+        machine = self.machine._c if self.machine is not None else None
+        _KEPT[self._c] = (*kept, self.graph._c, machine)
+        return kept
 
     @property
     def device_count(self) -> int:
@@ -151,15 +178,23 @@ class Problem:
 
     def durations(self, device: "Optional[NDArray[np.int32]]") -> "NDArray[np.float64]":
         """Time of every op on the device given for it; without devices: its duration."""
-        if device is None or self.machine is None or self.machine._identical is not None:
+        places = column(device, "i4", len(self.graph), "device")
+        if places is None or self.machine is None:
+            return self.graph.duration
+        self._check_places(places)
+        if self.machine._identical is not None:
             return self.graph.duration
         duration, p = lib.sked_problem_duration, self._c
-        times = (duration(p, i, d) for i, d in enumerate(device.tolist()))
-        return np.fromiter(times, dtype="f8", count=len(device))
+        times = (duration(p, i, d) for i, d in enumerate(places.tolist()))
+        return np.fromiter(times, dtype="f8", count=len(places))
+
+    def _check_places(self, places: Any) -> None:
+        if places.size > 0 and not 0 <= places.min() <= places.max() < self.device_count:
+            raise ArgumentError(f"device: wants numbers from 0 to {self.device_count - 1}")
 
     def export(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
         """Writes the problem as a model for other solvers: .lp, .mps or .mzn."""
-        call(lib.sked_problem_export, self._c, c_text(os.fspath(path)), c_text(format))
+        call(lib.sked_problem_export, self._c, c_path(path), c_option(format))
 
     def __repr__(self) -> str:
         return f"<sked.Problem: {self.graph!r} on {self.machine!r}, objective {self.objective}>"
@@ -178,7 +213,7 @@ class Bound(float):
 
 def _machine_of(machine: MachineLike) -> Optional[Machine]:
     if isinstance(machine, (int, np.integer)):
-        return Machine.identical(int(machine))
+        return Machine.identical(machine)  # type: ignore[arg-type, unused-ignore]
     if machine is None or isinstance(machine, Machine):
         return machine
     kind = _named_kind(machine, "sked.Machine.read")
@@ -196,19 +231,22 @@ def _interval(ii: Union[float, str]) -> float:
         if ii != "auto":
             raise ArgumentError(f'ii is a number or "auto", not {ii!r}')
         return -1.0
-    if not ii > 0:
+    interval = real(ii, "ii")
+    if not interval > 0:
         raise ArgumentError(f"ii must be above 0, not {ii}")
-    return float(ii)
+    return interval
 
 
 def _capacities(graph: Graph, given: Optional[Mapping[str, float]]) -> Optional[Any]:
-    if not given:
+    wanted = pairs(given, "capacity")
+    if not wanted:
         return None
-    all_of_them = graph.resources
-    for name in given:
-        if name not in all_of_them:
+    capacities = graph.resources
+    for name, capacity in wanted:
+        if name not in capacities:
             raise ArgumentError(f"the graph has no resource called {name!r}")
-    return np.array([given.get(name, all_of_them[name]) for name in all_of_them], dtype="f8")
+        capacities[name] = real(capacity, "capacity")
+    return np.array(list(capacities.values()), dtype="f8")
 
 
 def as_problem(

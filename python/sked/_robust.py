@@ -18,9 +18,10 @@ from typing import (
 
 import numpy as np
 
-from ._arrays import view
-from ._call import LongCall, ProgressFunction, Settings
-from ._errors import ArgumentError, DeviceError, c_text, call, text
+from ._arrays import numbers, view, wanted_column
+from ._call import LongCall, ProgressFunction, Settings, keep_failure
+from ._check import c_option, c_path_option, fill, instance, integer
+from ._errors import ArgumentError, DeviceError, c_text, text
 from ._graph import Graph
 from ._machine import Machine, MachineLike
 from ._native import ffi, lib
@@ -51,16 +52,17 @@ class Plan:
     def __init__(
         self, problem: Problem, start: "NDArray[np.float64]", device: "NDArray[np.int32]"
     ) -> None:
-        self.problem = problem
+        self.problem = instance(problem, Problem, "problem")
         self.graph = problem.graph
         self.machine = problem.machine
-        self.start = start
-        self.device = device
-        self.order = run_order(problem, start)
+        self.start: "NDArray[np.float64]" = wanted_column(start, "f8", len(self.graph), "start")
+        self.device: "NDArray[np.int32]" = wanted_column(device, "i4", len(self.graph), "device")
+        self.order = run_order(problem, self.start)
 
     def ops_of(self, device: int) -> "NDArray[np.int32]":
         """Ops of a device in the order they run on it."""
-        mine: "NDArray[np.int32]" = self.order[self.device[self.order] == device]
+        number = integer(device, "device")
+        mine: "NDArray[np.int32]" = self.order[self.device[self.order] == number]
         return mine
 
     @property
@@ -113,13 +115,17 @@ def measure(schedule: Schedule, target: str, *, seed: int = 0) -> Measured:
 
     Raises:
         DeviceError: it cannot be measured.
+        Interrupted: Ctrl-C; what the target runs is ended.
     """
+    p = instance(schedule, Schedule, "schedule").problem
+    long: LongCall = LongCall()
     made = ffi.new("sked_target **")
-    call(lib.sked_target_create, c_text(target), schedule.problem._c, seed, made)
-    owner = ffi.gc(made[0], lib.sked_target_destroy)
+    given = (c_text(target), p._c, integer(seed, "seed", 0, 2**64 - 1), long.stop, made)
+    opened = long.run(lib.sked_target_create_stoppable, *given)
+    owner = opened.result(lambda: ffi.gc(made[0], lib.sked_target_destroy))
     out = ffi.gc(ffi.new("sked_measurement *"), lib.sked_measurement_clear)
     out.size = ffi.sizeof("sked_measurement")
-    call(lib.sked_target_measure, owner, schedule._c, out)
+    long.run(lib.sked_target_measure, owner, schedule._c, out).result(lambda: None)
     trace = (
         None if x == ffi.NULL else view(x, len(schedule), "f8", out)
         for x in (out.start, out.finish)
@@ -203,7 +209,16 @@ class RobustResult:
         warnings: candidates that were not measured, and why.
     """
 
-    def __init__(self, problem: Problem, r: Any, seed: int, warned: Sequence[str]) -> None:
+    def __init__(self) -> None:
+        raise TypeError("a RobustResult is what sked.robust returns")
+
+    @classmethod
+    def _take(cls, problem: Problem, r: Any, seed: int, warned: Sequence[str]) -> "RobustResult":
+        result = cls.__new__(cls)
+        result._read(problem, r, seed, warned)
+        return result
+
+    def _read(self, problem: Problem, r: Any, seed: int, warned: Sequence[str]) -> None:
         won = r.member[r.winner]
         self.problem = problem
         self.target = text(r.target)
@@ -222,7 +237,7 @@ class RobustResult:
         self.seconds = float(r.seconds)
         self.seed = seed
         self.warnings = list(warned)
-        label = ffi.new("char[]", self.method.encode())
+        label = c_text(self.method)
         about = {
             "method": label,
             "lower_bound": won.lower_bound,
@@ -288,17 +303,15 @@ class _Measuring(LongCall):
         self.function = function
 
     def measure(self, s: Any, time: Any, start: Any, finish: Any) -> None:
-        assert self.function is not None
+        if self.function is None:
+            return
         n = int(s.ops)
-        starts = np.frombuffer(ffi.buffer(s.start, 8 * n), dtype="f8").copy() if n else np.zeros(0)
-        devices = (
-            np.frombuffer(ffi.buffer(s.device, 4 * n), dtype="i4").copy()
-            if n
-            else np.zeros(0, "i4")
-        )
+        starts, devices = view(s.start, n, "f8", None), view(
+            s.device, n, "i4", None
+        )  # copied there
         time[0], trace = _answer(self.function(Plan(self.problem, starts, devices)))
         for out, column in zip((start, finish), _columns(trace)):
-            values = np.ascontiguousarray(column, dtype="f8")
+            values = numbers(column, "f8", "a trace")
             if values.shape != (n,):
                 raise ArgumentError(
                     f"a trace has {n} starts and {n} finishes, not shape {values.shape}"
@@ -313,8 +326,9 @@ def _answer(answer: Any) -> Tuple[float, Any]:
     time, trace = answer if pair else (answer, None)
     try:
         return float(time), trace
-    except (TypeError, ValueError) as error:
-        raise type(error)(
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ArgumentError
+        raise kind(
             f"the target function returned {answer!r}, neither a time nor (time, trace)"
         ) from None
 
@@ -335,22 +349,33 @@ def sked_py_measure(data: Any, s: Any, time: Any, start: Any, finish: Any, err: 
         long.measure(s, time, start, finish)
         return int(lib.SKED_OK)
     except DeviceError as error:  # this plan cannot be measured, others can
-        return _report(err, lib.SKED_ERR_DEVICE, str(error))
+        try:
+            message = str(error)
+        except Exception as other:
+            message = f"{type(error).__name__}, and its text raises {type(other).__name__}"
+        return _report(err, lib.SKED_ERR_DEVICE, message)
     except BaseException as error:
         long.fail(error)
         return _report(err, lib.SKED_ERR_STOPPED, "the target function raised an exception")
 
 
-ffi.def_extern(error=lib.SKED_ERR_BUG)(sked_py_measure)
+ffi.def_extern(error=lib.SKED_ERR_STOPPED, onerror=keep_failure)(sked_py_measure)
 
 
 def _report(err: Any, status: int, message: str) -> int:
+    """Into an error of C, whole characters of UTF-8: others as Python writes them in a literal."""
     if err != ffi.NULL:
         err.status = status
-        ffi.memmove(
-            err.message, (message.encode()[:990] + b"\0"), min(len(message.encode()), 990) + 1
-        )
+        room = len(err.message) - 1
+        whole = message.encode("utf-8", "backslashreplace")[:room].decode("utf-8", "ignore")
+        raw = whole.encode() + b"\0"
+        ffi.memmove(err.message, raw, len(raw))
     return int(status)
+
+
+def _called(function: Any) -> str:
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
 
 
 def robust(
@@ -422,18 +447,13 @@ def robust(
     p = as_problem(graph, machine, problem)
     function = None if isinstance(target, str) else target
     long, pairs = _Measuring(p, function, progress), Settings(settings)
-    paths = [None if x is None else os.fspath(x) for x in (prior, resume, log, model)]
-    kept = [c_text(x) for x in (*paths, method)]
+    kept = [*map(c_path_option, (prior, resume, log, model)), c_option(method)]
     options = ffi.new("sked_robust_options *")
     lib.sked_robust_options_init_sized(options, ffi.sizeof("sked_robust_options"))
     options.prior, options.resume, options.log, options.model, options.method = kept
-    options.one_shot, options.measurements, options.time_limit = (
-        one_shot,
-        measurements,
-        limit_of(time_limit),
-    )
-    options.candidates, options.top, options.min_distance = candidates, top, min_distance
-    options.local, options.improve, options.iterations = local, improve, iterations
+    options.time_limit = limit_of(time_limit)
+    fill(options, one_shot=one_shot, measurements=measurements, candidates=candidates, top=top)
+    fill(options, min_distance=min_distance, local=local, improve=improve, iterations=iterations)
     fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
     pairs.give(options)
     options.warning, options.warning_data = lib.sked_py_warning, long.handle
@@ -441,15 +461,13 @@ def robust(
         options.progress, options.progress_data = lib.sked_py_progress, long.handle
     if function is not None:
         options.measure, options.measure_data = lib.sked_py_measure, long.handle
-    name = c_text(
-        target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
-    )
+    name = c_text(target if isinstance(target, str) else _called(target))
     out = ffi.gc(ffi.new("sked_robust_result *"), lib.sked_robust_result_clear)
     out.size = ffi.sizeof("sked_robust_result")
     outcome = long.run(lib.sked_robust, p._c, name, options, out)
 
     def make() -> Optional[RobustResult]:
-        return RobustResult(p, out, seed, long.warnings) if out.count > 0 else None
+        return RobustResult._take(p, out, seed, long.warnings) if out.count > 0 else None
 
     try:
         found: RobustResult = outcome.result(make)

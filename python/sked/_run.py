@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from ._call import LongCall, ProgressFunction, Settings
+from ._check import c_option, fill, instance, real
 from ._errors import ArgumentError, c_text, text
 from ._graph import Graph
 from ._machine import MachineLike
@@ -45,7 +46,16 @@ class Result:
         note: what one may want to know; mostly "".
     """
 
-    def __init__(self, problem: Problem, c_result: Any, seed: int, stopped: bool) -> None:
+    def __init__(self) -> None:
+        raise TypeError("a Result is what sked.schedule returns")
+
+    @classmethod
+    def _take(cls, problem: Problem, c_result: Any, seed: int, stopped: bool) -> "Result":
+        result = cls.__new__(cls)
+        result._read(problem, c_result, seed, stopped)
+        return result
+
+    def _read(self, problem: Problem, c_result: Any, seed: int, stopped: bool) -> None:
         self.problem = problem
         self.objective = problem.objective
         self.value = float(c_result.value)
@@ -119,13 +129,9 @@ def fill_common(
     backend: Optional[str],
 ) -> None:
     """What the options of every long call have."""
-    if not 0 <= seed < 2**64:
-        raise ArgumentError(f"seed must be from 0 to 2**64 - 1, not {seed}")
-    if not 1 <= threads <= 1024:
-        raise ArgumentError(f"threads must be from 1 to 1024, not {threads}")
-    options.seed, options.threads = seed, threads
+    fill(options, seed=seed, threads=threads)
     options.stop = long.stop
-    kept.append(c_text(backend))
+    kept.append(c_option(backend))
     options.backend = kept[-1]
 
 
@@ -133,9 +139,10 @@ def limit_of(value: Optional[float], name: str = "time_limit") -> float:
     """A limit as the library knows it: inf where there is none."""
     if value is None:
         return math.inf
-    if not value >= 0:
+    limit = real(value, name)
+    if not limit >= 0:
         raise ArgumentError(f"{name} must be 0 or more, not {value}")
-    return float(value)
+    return limit
 
 
 def schedule(
@@ -188,12 +195,12 @@ def schedule(
     options = ffi.new("sked_run_options *")
     lib.sked_run_options_init_sized(options, ffi.sizeof("sked_run_options"))
     options.time_limit = limit_of(time_limit)
-    options.iterations = iterations
     fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
     pairs.give(options)
-    options.candidates, options.top, options.min_distance = candidates, top, min_distance
+    fill(options, iterations=iterations, candidates=candidates, top=top, min_distance=min_distance)
     if start is not None:
-        options.start = start._c
+        kept.append(instance(start, Schedule, "start")._c)
+        options.start = kept[-1]
     if progress is not None:
         options.progress, options.progress_data = lib.sked_py_progress, long.handle
     out = ffi.gc(ffi.new("sked_result *"), lib.sked_result_clear)
@@ -201,7 +208,7 @@ def schedule(
     outcome = long.run(lib.sked_method_run, kept[0], p._c, options, out)
 
     def make() -> Optional[Result]:
-        return Result(p, out, seed, long.guard.stop != 0) if out.count > 0 else None
+        return Result._take(p, out, seed, long.guard.stop != 0) if out.count > 0 else None
 
     found: Result = outcome.result(make)
     return found

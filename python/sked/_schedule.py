@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._arrays import column, view
-from ._errors import ArgumentError, c_text, call
+from ._arrays import column, numbers, owned, view, wanted_column
+from ._check import c_option, c_path, flag, instance, integer, real
+from ._errors import ArgumentError, call
 from ._graph import Graph
 from ._machine import MachineLike
 from ._native import ffi, lib
@@ -39,9 +41,6 @@ class Schedule:
         start: one per op.
         device: one per op; None where the problem has no devices.
         ii: initiation interval of a pipelined one; 0: it is not.
-
-    Attributes:
-        problem: what it is a schedule of.
     """
 
     def __init__(
@@ -52,24 +51,25 @@ class Schedule:
         *,
         ii: float = 0.0,
     ) -> None:
-        n, devices = len(problem.graph), problem.device_count
-        starts = column(start, "f8", n, "start")
+        p = instance(problem, Problem, "problem")
+        n, devices = len(p.graph), p.device_count
+        starts = wanted_column(start, "f8", n, "start")
         places = column(device, "i4", n, "device")
+        interval = real(ii, "ii")
         if (places is None) != (devices == 0):
             raise ArgumentError("device: one per op where the problem has devices, else None")
+        if not np.isfinite(starts).all() or not 0 <= interval < math.inf:
+            raise ArgumentError("start, ii: want finite numbers, ii 0 or more")
         out = ffi.new("sked_schedule **")
         call(lib.sked_schedule_create, n, devices, out)
-        self._set(problem, ffi.gc(out[0], lib.sked_schedule_destroy), None)
-        self._c.ii = ii
+        c_schedule = ffi.gc(out[0], lib.sked_schedule_destroy)
+        c_schedule.ii = interval
         if n > 0:
-            ffi.memmove(self._c.start, starts, 8 * n)
+            ffi.memmove(c_schedule.start, starts, 8 * n)
         if places is not None and n > 0:
-            ffi.memmove(self._c.device, places, 4 * n)
-
-    def _set(self, problem: Problem, c_schedule: Any, owner: Any) -> None:
-        self.problem = problem
-        self._c = c_schedule
-        self._owner = owner if owner is not None else c_schedule
+            p._check_places(places)
+            ffi.memmove(c_schedule.device, places, 4 * n)
+        self._problem, self._c = p, c_schedule
         self._about: Dict[str, Any] = {}
 
     @classmethod
@@ -78,9 +78,14 @@ class Schedule:
     ) -> "Schedule":
         """A schedule in memory that `owner` keeps alive. about: what a report says beside it."""
         schedule = cls.__new__(cls)
-        schedule._set(problem, c_schedule, owner)
+        schedule._problem, schedule._c = problem, owned(c_schedule, owner)
         schedule._about = about or {}
         return schedule
+
+    @property
+    def problem(self) -> Problem:
+        """What it is a schedule of."""
+        return self._problem
 
     def __reduce__(self) -> Any:
         return _restored, (self.problem, self.start, self.device, float(self._c.ii))
@@ -94,14 +99,14 @@ class Schedule:
     @property
     def start(self) -> "NDArray[np.float64]":
         """Start of every op, a read-only view."""
-        return view(self._c.start, len(self), "f8", self._owner)  # type: ignore[no-any-return]
+        return view(self._c.start, len(self), "f8", self._c)  # type: ignore[no-any-return]
 
     @property
     def device(self) -> "Optional[NDArray[np.int32]]":
         """Device of every op, a read-only view; None: there are no devices."""
         if self._c.devices == 0:
             return None
-        return view(self._c.device, len(self), "i4", self._owner)  # type: ignore[no-any-return]
+        return view(self._c.device, len(self), "i4", self._c)  # type: ignore[no-any-return]
 
     @property
     def finish(self) -> "NDArray[np.float64]":
@@ -125,9 +130,10 @@ class Schedule:
 
     def ops_of(self, device: int) -> "NDArray[np.int32]":
         """Ops of a device in the order they run on it."""
-        if self.device is None or not 0 <= device < self._c.devices:
+        number = integer(device, "device")
+        if self.device is None or not 0 <= number < self._c.devices:
             raise ArgumentError(f"there is no device {device}: the schedule has {self._c.devices}")
-        mine: "NDArray[np.int32]" = self.order[self.device[self.order] == device]
+        mine: "NDArray[np.int32]" = self.order[self.device[self.order] == number]
         return mine
 
     def metrics(self) -> Dict[str, float]:
@@ -203,7 +209,7 @@ class Schedule:
                 (`sked.reports()`).
             format: name of a report, where the extension does not say it.
         """
-        call(lib.sked_report_write, self._report(), c_text(os.fspath(path)), c_text(format))
+        call(lib.sked_report_write, self._report(), c_path(path), c_option(format))
 
     def _written(self, name: str) -> str:
         with tempfile.TemporaryDirectory(prefix="sked-") as folder:
@@ -272,7 +278,7 @@ def read_schedule(
     """
     p = as_problem(graph, machine, problem)
     out = ffi.new("sked_schedule **")
-    call(lib.sked_schedule_read, c_text(os.fspath(path)), p._c, out)
+    call(lib.sked_schedule_read, c_path(path), p._c, out)
     owner = ffi.gc(out[0], lib.sked_schedule_destroy)
     return Schedule._take(p, owner, owner)
 
@@ -294,7 +300,10 @@ def validate(
     Raises:
         InvalidScheduleError: with the first broken rule.
     """
-    p = schedule.problem if graph is None else as_problem(graph, machine, problem)
+    own = instance(schedule, Schedule, "schedule").problem
+    if graph is None and (machine is not None or problem):
+        raise ArgumentError("a machine and options belong to a graph: name it, too")
+    p = own if graph is None else as_problem(graph, machine, problem)
     call(lib.sked_schedule_validate, p._c, schedule._c)
 
 
@@ -323,11 +332,15 @@ def simulate(
     """
     p = as_problem(graph, machine, problem)
     n = len(p.graph)
-    places, orders = (np.atleast_2d(np.ascontiguousarray(x, dtype="i4")) for x in (device, order))
+    places, orders = (
+        np.atleast_2d(numbers(x, "i4", what)) for x, what in ((device, "device"), (order, "order"))
+    )
     if places.shape != orders.shape or places.ndim != 2 or places.shape[1] != n:
         raise ArgumentError(
             f"device and order: want shape (count, {n}) both, not {places.shape} and {orders.shape}"
         )
+    single = np.ndim(device) == 1
+    with_transfers = flag(transfers, "transfers")
     _check_simulated(p, places, orders)
     count = places.shape[0]
     out = ffi.new("sked_simulator **")
@@ -336,16 +349,14 @@ def simulate(
     makespan, start = np.empty(count, dtype="f8"), np.empty((count, n), dtype="f8")
     pointers = [ffi.from_buffer("int32_t[]", x) for x in (places, orders)]
     times = [ffi.from_buffer("double[]", x) for x in (makespan, start)]
-    lib.sked_simulator_run(simulator, count, *pointers, transfers, *times)
-    single = np.ndim(device) == 1
+    lib.sked_simulator_run(simulator, count, *pointers, with_transfers, *times)
     return Simulation(makespan[0] if single else makespan, start[0] if single else start)
 
 
 def _check_simulated(p: Problem, device: Any, order: Any) -> None:
     """The simulator trusts its input; ours comes from anywhere."""
     n = len(p.graph)
-    if device.size > 0 and not (0 <= device.min() and device.max() < p.device_count):
-        raise ArgumentError(f"device: wants numbers from 0 to {p.device_count - 1}")
+    p._check_places(device)
     if not np.array_equal(np.sort(order, axis=1), np.broadcast_to(np.arange(n), order.shape)):
         raise ArgumentError(f"order: wants every op from 0 to {n - 1} once in each row")
 
@@ -368,6 +379,7 @@ class Simulation:
 
 def diversity(schedules: List[Schedule]) -> Dict[str, float]:
     """Mean distance between pairs of schedules of one problem: ged in percent, d_inv, d_sen."""
+    schedules = [instance(s, Schedule, "schedules") for s in schedules]
     if not schedules:
         raise ArgumentError("diversity wants schedules")
     p = schedules[0].problem

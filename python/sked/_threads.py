@@ -23,6 +23,8 @@ from typing import (
 
 import numpy as np
 
+from ._check import integer
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -92,7 +94,7 @@ class Crew:
     def __init__(
         self, devices: int, around: Callable[[], ContextManager[Any]] = contextlib.nullcontext
     ) -> None:
-        if devices < 1:
+        if integer(devices, "devices", most=1024) < 1:
             raise ValueError(f"devices must be 1 or more, not {devices}")
         self._queues: _Jobs = []
         self._one_at_a_time = threading.Lock()

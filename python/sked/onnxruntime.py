@@ -30,6 +30,8 @@ from typing import (
 
 import numpy as np
 
+from ._arrays import numbers
+from ._check import flag, integer
 from ._onnx_program import OnnxProgram, open_session, session_options
 from ._queues import PlanLike, Queues, Step
 from ._threads import Crew, Job
@@ -58,6 +60,12 @@ def compare(found: "Arrays", wanted: "Arrays") -> None:
     Raises:
         Mismatch: it says which output differs, and by how much.
     """
+    for given in (found, wanted):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"results: a dict by name is wanted, not {type(given).__name__}")
+    for name in wanted:
+        if name not in found:
+            raise Mismatch(f"output {name} is missing")
     for name, b in wanted.items():
         pairs = zip(found[name], b) if isinstance(b, list) else [(found[name], b)]
         for x, y in pairs:
@@ -187,18 +195,20 @@ class Target:
         split: bool = False,
         seed: int = 0,
     ) -> None:
-        if repeats < 1:
+        if integer(repeats, "repeats") < 1:
             raise ValueError(f"repeats must be 1 or more, not {repeats}")
         self.program = OnnxProgram(model, inputs, seed)
         self.devices = devices
         self.repeats = repeats
-        self.split = split
+        self.split = flag(split, "split")
         self._crew = Crew(devices)
         self._sessions: Dict[Tuple[int, ...], _Session] = {}
 
     def load(self, plan: PlanLike) -> Loaded:
         """The model by this plan. Sessions in common with other plans are opened once."""
-        queues = Queues(self.program.preds, plan.device.tolist(), plan.order.tolist(), self.devices)
+        device, order = (getattr(plan, name, None) for name in ("device", "order"))
+        places, ops = (numbers(x, "i4", "a plan").reshape(-1).tolist() for x in (device, order))
+        queues = Queues(self.program.preds, places, ops, self.devices)
         parts = cut(queues.steps, self.devices, self.split)
         for part in (part for list_ in parts for part in list_):
             if part.ops not in self._sessions:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
-from ._onnx_program import load, named, open_session, random_inputs, session_options
+from ._check import integer
+from ._onnx_program import inputs_of, load, named, open_session, session_options
 
 if TYPE_CHECKING:
     from ._onnx_program import ModelLike
@@ -48,14 +49,15 @@ def measure(
         threads: that a kernel may use.
         seed: of the random inputs.
     """
+    runs = integer(repeats, "repeats", 1), integer(warm_up, "warm_up", 0)
     loaded = named(load(model))
-    options = session_options(optimise=False, threads=threads)
+    options = session_options(optimise=False, threads=integer(threads, "threads", 1, 1024))
     with tempfile.TemporaryDirectory() as folder:
         options.enable_profiling = True
         options.profile_file_prefix = os.path.join(folder, "profile")
         session = open_session(loaded, options)
-        feed = dict(inputs) if inputs is not None else random_inputs(session, seed)
-        for _ in range(warm_up + repeats):
+        feed = inputs_of(session, inputs, seed)
+        for _ in range(sum(runs)):
             session.run(None, feed)
         with open(session.end_profiling(), encoding="utf-8") as file:
             events = json.load(file)

@@ -24,8 +24,10 @@ sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t siz
     int64_t bytes = 0;
     sked_status st = sked_i_dist_receive(from, kind, true, &message, &bytes, err);
     if (st == SKED_OK && bytes != size)
-        st = sked_i_fail(err, SKED_ERR_BUG, "rank %d sent %lld bytes, not %lld", from, (long long)bytes,
-                         (long long)size);
+        st = sked_i_fail(
+            err, SKED_ERR_ARGUMENT,
+            "rank %d sent %lld bytes, not %lld: all ranks take the same command and the same files", from,
+            (long long)bytes, (long long)size);
     if (st == SKED_OK)
         memcpy(data, message, (size_t)size);
     free(message);
@@ -106,7 +108,8 @@ static bool receive_outcome(int from, double deadline, sked_status *status)
         if (sked_clock() > deadline)
             return false;
     }
-    memcpy(status, message, sizeof *status);
+    if (bytes > 0)
+        memcpy(status, message, sizeof *status);
     free(message);
     return true;
 }
@@ -117,7 +120,8 @@ bool sked_dist_tells(sked_status status)
     const double deadline = status == SKED_OK ? INFINITY : sked_clock() + patience;
     bool another = false;
     for (int k = 0; k < ranks; k++)
-        if (k != rank && sked_i_dist_send(k, SKED_I_MAIL_END, &status, sizeof status, NULL) != SKED_OK)
+        if (k != rank && sked_i_dist_send(k, SKED_I_MAIL_END, &status, status == SKED_OK ? 0 : sizeof status,
+                                          NULL) != SKED_OK)
             others_are_missing = true;
     for (int k = 0; k < ranks && !others_are_missing; k++) {
         sked_status other = SKED_OK;
@@ -139,7 +143,7 @@ void sked_dist_end(sked_status status)
 
 /* The outcome of a rank, sent to all others. */
 typedef struct outcome {
-    double status, value, makespan, bound, evaluations, optimal;
+    double status, value, makespan, bound, evaluations, optimal, ops, devices;
 } outcome;
 
 static bool better(const outcome *a, const outcome *b)
@@ -213,7 +217,9 @@ static sked_status describe(const sked_problem *p, sked_status status, const ske
                      .makespan = makespan,
                      .bound = r->lower_bound,
                      .evaluations = (double)r->evaluations,
-                     .optimal = r->optimal};
+                     .optimal = r->optimal,
+                     .ops = r->schedule[0]->ops,
+                     .devices = r->schedule[0]->devices};
     return SKED_OK;
 }
 
@@ -268,6 +274,8 @@ static sked_status find_best(const sked_problem *p, sked_status status, sked_res
     free(all);
     if (st != SKED_OK || best.status != SKED_OK)
         return st != SKED_OK ? st : status;
+    if (winner != 0 && (best.ops != p->graph->n_ops || best.devices != p->devices) && best.status == SKED_OK)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "rank %d has a schedule of another problem", winner);
     if (winner != 0 && rank == winner)
         st = send_best(r, err);
     if (winner != 0 && rank == 0)

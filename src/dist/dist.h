@@ -7,7 +7,7 @@
  */
 #ifndef SKED_DIST_DIST_H
 #define SKED_DIST_DIST_H
-#include "base/status.h"
+#include "base/text.h"
 
 /* What a message is about. Those of one kind from one rank arrive in the order they were sent. */
 typedef enum sked_i_mail {
@@ -29,7 +29,8 @@ SKED_MUST_CHECK sked_status sked_i_dist_send(int to, sked_i_mail kind, const voi
                                              sked_error *err);
 /*
  * The next message of that kind from another rank. *data is the caller's to free. Without wait *data is NULL
- * where none has come yet; with it the process sleeps until one has.
+ * where none has come yet; with it the process sleeps until one has. ARGUMENT: the other rank has come to its
+ * end, without a failure, and will not send one.
  */
 SKED_MUST_CHECK sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **data,
                                                 int64_t *size, sked_error *err);
@@ -43,7 +44,7 @@ void sked_i_dist_abort(sked_status status);
 
 /* ------------------------------------------------------------------ best.c */
 
-/* A message of exactly `size` bytes into data: BUG where it has another size. Waits. */
+/* A message of exactly `size` bytes into data: ARGUMENT where it has another size. Waits. */
 SKED_MUST_CHECK sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t size,
                                              sked_error *err);
 /* Starts, and devices where there are any. The reader has a schedule of the same problem. */
@@ -53,4 +54,15 @@ SKED_MUST_CHECK sked_status sked_i_dist_read_schedule(int from, sked_i_mail kind
                                                       sked_error *err);
 /* Everybody's `size` bytes to everybody: all[k * size] is what rank k gave. Every rank must call. */
 SKED_MUST_CHECK sked_status sked_i_dist_share(const void *mine, int64_t size, void *all, sked_error *err);
+
+/* ------------------------------------------------------------------ same.c */
+
+/*
+ * At the start of a call that every rank makes, before anything can fail: ARGUMENT on all of them where they
+ * were not given the same problem (NULL: there is none), or the text `call`, which has the options that must
+ * be equal and is freed.
+ */
+SKED_MUST_CHECK sked_status sked_i_dist_same(const sked_problem *p, sked_i_buffer *call, sked_error *err);
+/* "key=value" of options, for such a text. */
+void sked_i_dist_add_settings(const char *const *settings, int count, sked_i_buffer *call);
 #endif

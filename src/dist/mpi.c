@@ -164,14 +164,26 @@ sked_status sked_i_dist_send(int to, sked_i_mail kind, const void *data, int64_t
     return SKED_OK;
 }
 
-/* Looks until a message is there; false: none is, and wait is false. */
+/* Has that rank come to its end, without a failure? What it has not sent by then never comes. */
+static bool has_ended(int from)
+{
+    int there, bytes = -1;
+    MPI_Status status;
+    MPI_Iprobe(from, SKED_I_MAIL_END, MPI_COMM_WORLD, &there, &status);
+    if (there)
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+    return bytes == 0; /* sked_dist_tells */
+}
+
+/* Looks until a message is there; false: none is, and wait is false or it will never come. */
 static bool look(int from, sked_i_mail kind, bool wait, MPI_Message *message, MPI_Status *status)
 {
     enum { looks_without_sleep = 200 };
     int there;
     for (int64_t k = 0;; k++) {
+        const bool last = wait && k > looks_without_sleep && kind != SKED_I_MAIL_END && has_ended(from);
         MPI_Improbe(from, (int)kind, MPI_COMM_WORLD, &there, message, status);
-        if (there || !wait)
+        if (there || !wait || last)
             return there;
         reap();
         if (k > looks_without_sleep)
@@ -188,7 +200,9 @@ sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **da
     assert(from >= 0 && from < size && from != rank);
     *data = NULL;
     if (!look(from, kind, wait, &message, &status))
-        return SKED_OK;
+        return wait ? sked_i_fail(err, SKED_ERR_ARGUMENT,
+                                  "rank %d has ended without its part: all ranks take the same command", from)
+                    : SKED_OK;
     MPI_Get_count(&status, MPI_BYTE, &count);
     void *room = sked_i_alloc(count, 1);
     if (room == NULL)

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "base/text.h"
+#include "dist/dist.h"
 #include "method/memory_limits.h"
 #include "method/table.h"
 #include "problem/bounds.h"
@@ -276,6 +277,13 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     SKED_TAKE_ASKED(p)
     SKED_TAKE(sked_run_options, opt)
     SKED_CHECK_OUTPUT(sked_result, out);
+    if (opt->together) {
+        sked_i_buffer call = {0}; /* methods, seeds and limits may differ from rank to rank */
+        sked_i_buffer_text(&call, "schedule");
+        const sked_status same = sked_i_dist_same(p, &call, err);
+        if (same != SKED_OK)
+            return same;
+    }
     const sked_i_method *m = sked_i_method_find(method);
     if (m == NULL)
         return sked_i_method_unknown(method, err);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "dist/dist.h"
 #include "problem/lower.h"
 #include "robust/ranks.h"
 
@@ -59,14 +60,14 @@ static sked_status open_target(sked_i_robust_run *run, const char *spec, sked_er
     const sked_robust_options *opt = run->opt;
     sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
     if (st == SKED_OK && opt->measure != NULL)
-        st = sked_i_target_create_callback(opt->measure, opt->measure_data, run->problem, &run->target, err);
+        st = sked_i_target_create_callback(opt->measure, opt->measure_data, run->problem, opt->stop,
+                                           &run->target, err);
     else if (st == SKED_OK)
-        st = sked_target_create(spec, run->problem, opt->seed, &run->target, err);
+        st = sked_target_create_stoppable(spec, run->problem, opt->seed, opt->stop, &run->target, err);
     if (opt->together)
         st = sked_dist_agree(st, err);
     if (st != SKED_OK)
         return st;
-    sked_i_target_listen(run->target, opt->stop);
     run->ranks = opt->together && sked_i_target_parallel(run->target) ? sked_dist_size() : 1;
     return SKED_OK;
 }
@@ -142,6 +143,19 @@ void sked_i_robust_warn(const sked_robust_options *opt, const char *format, ...)
     opt->warning(opt->warning_data, text);
 }
 
+static sked_status check_ranks(const sked_problem *p, const char *target, const sked_robust_options *opt,
+                               sked_error *err)
+{
+    sked_i_buffer call = {0};
+    sked_i_buffer_format(&call, "robust %d%d %d %d %d %lld %lld %llu ", opt->one_shot, opt->local,
+                         (int)opt->measurements, (int)opt->candidates, (int)opt->top, (long long)opt->improve,
+                         (long long)opt->iterations, (unsigned long long)opt->seed);
+    sked_i_buffer_json(&call, target != NULL ? target : "");
+    sked_i_buffer_json_after(&call, " ", opt->method != NULL ? opt->method : "");
+    sked_i_dist_add_settings(opt->settings, opt->n_settings, &call);
+    return sked_i_dist_same(p, &call, err);
+}
+
 sked_status sked_robust(const sked_problem *p, const char *target, const sked_robust_options *opt,
                         sked_robust_result *out, sked_error *err)
 {
@@ -152,6 +166,8 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
     sked_robust_result r = {.size = sizeof r};
     sked_i_robust_run run = {.problem = p, .opt = opt};
     const double begin = sked_clock();
+    if (opt->together)
+        SKED_TRY(check_ranks(p, target, opt, err));
     if (target == NULL && opt->measure != NULL)
         target = "callback";
     if (target == NULL)

@@ -71,7 +71,9 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     SKED_CHECK_OUTPUT(sked_metrics, out);
     sked_metrics m = {0};
     sked_i_costs c = {0};
-    sked_status st = sked_i_costs_make(p, &c, err);
+    sked_status st = sked_i_schedule_fits(s, p->graph->n_ops, p->devices, err);
+    if (st == SKED_OK)
+        st = sked_i_costs_make(p, &c, err);
     if (st == SKED_OK)
         st = measure(p, &c, s, true, &m, err);
     sked_i_costs_free(&c);
@@ -185,7 +187,11 @@ sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule 
     SKED_CHECK_OUTPUT(sked_diversity, out);
     sked_diversity d = {0};
     sked_i_costs c = {0};
-    sked_status st = sked_i_costs_make(p, &c, err);
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; st == SKED_OK && k < count; k++)
+        st = sked_i_schedule_fits(s[k], p->graph->n_ops, p->devices, err);
+    if (st == SKED_OK)
+        st = sked_i_costs_make(p, &c, err);
     if (st == SKED_OK)
         st = diversity_of(p, &c, s, count, &d, err);
     sked_i_costs_free(&c);

@@ -65,6 +65,17 @@ sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out, ske
     return SKED_OK;
 }
 
+sked_status sked_i_schedule_fits(const sked_schedule *s, int32_t ops, int32_t devices, sked_error *err)
+{
+    if (s->ops != ops || s->devices != devices || (s->device == NULL) != (devices == 0))
+        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
+    for (int32_t i = 0; i < ops; i++)
+        if (!isfinite(s->start[i]) || (devices > 0 && (s->device[i] < 0 || s->device[i] >= devices)))
+            return sked_i_fail(err, SKED_ERR_INVALID, "op %d of the schedule has no start or no device",
+                               (int)i);
+    return SKED_OK;
+}
+
 void sked_schedule_destroy(sked_schedule *s)
 {
     if (s == NULL)

@@ -63,13 +63,15 @@ static const sked_i_target callback = {
     .info = {.name = "callback", .summary = "a function of the program that calls the library"}, .run = run};
 
 sked_status sked_i_target_create_callback(sked_measure_fn measure, void *data, const sked_problem *p,
-                                          sked_target **out, sked_error *err)
+                                          const volatile sig_atomic_t *stop, sked_target **out,
+                                          sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_target *t = NULL;
     SKED_NEW0(t, 1);
     t->measure = measure;
     t->measure_data = data;
+    t->stop = stop;
     t->common[SKED_I_TARGET_REPEAT] = 1;
     t->part[t->n_parts++].kind = &callback;
     SKED_TRY(sked_i_target_prepare(t, p, err));

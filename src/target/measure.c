@@ -144,23 +144,12 @@ cleanup:
     return st;
 }
 
-static sked_status check_schedule(const sked_target *t, const sked_schedule *s, sked_error *err)
-{
-    if (s->ops != t->problem.graph->n_ops || s->devices != t->replay->costs.devices || s->device == NULL)
-        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
-    for (int32_t i = 0; i < s->ops; i++)
-        if (s->device[i] < 0 || s->device[i] >= s->devices || isnan(s->start[i]))
-            return sked_i_fail(err, SKED_ERR_INVALID, "op %d of the schedule has no start or no device",
-                               (int)i);
-    return SKED_OK;
-}
-
 sked_status sked_target_measure(sked_target *t, const sked_schedule *s, sked_measurement *out,
                                 sked_error *err)
 {
     SKED_CHECK_OUTPUT(sked_measurement, out);
     sked_measurement m = {.size = sizeof m};
-    sked_status st = check_schedule(t, s, err);
+    sked_status st = sked_i_schedule_fits(s, t->problem.graph->n_ops, t->replay->costs.devices, err);
     if (st == SKED_OK)
         st = measure(t, s, &m, err);
     if (st == SKED_OK && !SKED_KNOWS(out, device)) { /* it could not clear it */

@@ -51,6 +51,8 @@ static sked_status look(const sked_target *t, const char *name, sked_error *err)
         const sked_i_shell_end end = sked_i_shell_run(&p, &answer);
         if (answer.failed)
             st = sked_i_no_memory(err);
+        else if (end == SKED_I_SHELL_STOPPED)
+            st = sked_i_fail(err, SKED_ERR_STOPPED, "the measurement was stopped");
         else if (end != SKED_I_SHELL_DONE || answer.size == 0)
             st = sked_i_fail(err, SKED_ERR_DEVICE, "target %s: python3 could not be asked for its modules",
                              name);

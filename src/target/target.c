@@ -89,11 +89,19 @@ cleanup:
 sked_status sked_target_create(const char *spec, const sked_problem *p, uint64_t seed, sked_target **out,
                                sked_error *err)
 {
+    return sked_target_create_stoppable(spec, p, seed, NULL, out, err);
+}
+
+sked_status sked_target_create_stoppable(const char *spec, const sked_problem *p, uint64_t seed,
+                                         const volatile sig_atomic_t *stop, sked_target **out,
+                                         sked_error *err)
+{
     SKED_TAKE_ASKED(p)
     sked_status st = SKED_OK;
     sked_target *t = NULL;
     SKED_NEW0(t, 1);
     t->seed = seed;
+    t->stop = stop;
     SKED_TRY(sked_i_target_parse(spec, t, err));
     SKED_TRY(sked_i_target_prepare(t, p, err));
     *out = t;
@@ -115,11 +123,6 @@ void sked_target_destroy(sked_target *t)
     sked_i_lowered_free(&t->profiled);
     sked_i_arena_free(&t->arena);
     free(t);
-}
-
-void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop)
-{
-    t->stop = stop;
 }
 
 bool sked_i_target_parallel(const sked_target *t)

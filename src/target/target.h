@@ -64,7 +64,7 @@ struct sked_target {
     double work;
     char *argument;                    /* of command and simgrid: what stands behind the colon */
     void *state;                       /* of a kind that runs schedules itself; its `close` frees it */
-    const volatile sig_atomic_t *stop; /* ends a measurement that is under way; NULL: none */
+    const volatile sig_atomic_t *stop; /* ends what is under way; NULL: none */
     sked_measure_fn measure;           /* of callback.c: the caller's own function; NULL: there is none */
     void *measure_data;
 };
@@ -104,8 +104,9 @@ double sked_i_jitter_draw(sked_target *t);
 
 /* callback.c. A target whose runs are calls of a function, on its own kind that no spec can name. */
 SKED_MUST_CHECK sked_status sked_i_target_create_callback(sked_measure_fn measure, void *data,
-                                                          const sked_problem *p, sked_target **out,
-                                                          sked_error *err);
+                                                          const sked_problem *p,
+                                                          const volatile sig_atomic_t *stop,
+                                                          sked_target **out, sked_error *err);
 /* target.c. t has its parts: makes it ready for p. */
 SKED_MUST_CHECK sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_error *err);
 
@@ -113,6 +114,4 @@ SKED_MUST_CHECK sked_status sked_i_target_prepare(sked_target *t, const sked_pro
 bool sked_i_target_parallel(const sked_target *t);
 /* The next measurement is the one after `number` others: simulated noise is that of its number. */
 void sked_i_target_seek(sked_target *t, int64_t number);
-/* From now on a stop ends measurements of t: STOPPED. stop must stay. */
-void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop);
 #endif

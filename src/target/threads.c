@@ -167,10 +167,12 @@ static void calibrate(void *data)
         x->sweep[SKED_I_BUSY_MEMORY] = sked_i_busy_calibrate(&x->busy[0], SKED_I_BUSY_MEMORY, &c->limit);
 }
 
-static sked_status make_busy(sked_i_threads *x, const sked_graph *g, double limit, sked_error *err)
+static sked_status make_busy(sked_i_threads *x, const sked_target *t, double limit, sked_error *err)
 {
     sked_status st = SKED_OK;
-    calibration c = {.threads = x, .streams = has_memory_kind(x, g), .limit = {.deadline = INFINITY}};
+    const sked_graph *g = t->problem.graph;
+    calibration c = {
+        .threads = x, .streams = has_memory_kind(x, g), .limit = {.deadline = INFINITY, .stop = t->stop}};
     for (int32_t d = 0; d < x->devices; d++)
         x->busy[d].pieces = pieces_of(x, c.streams);
     SKED_TRY(check_memory(x, g, limit, err));
@@ -181,6 +183,8 @@ static sked_status make_busy(sked_i_threads *x, const sked_graph *g, double limi
     }
     assert(x->cores.count > 0);
     SKED_TRY(sked_i_threads_pinned(x->cores.place[0], calibrate, &c, err));
+    if (sked_i_limit_stopped(&c.limit))
+        st = sked_i_fail(err, SKED_ERR_STOPPED, "the measurement was stopped");
 cleanup:
     return st;
 }
@@ -207,7 +211,7 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     SKED_OWN0(&x->arena, x->array, x->devices);
     SKED_OWN0(&x->arena, x->busy, x->devices);
     choose_kinds(x, g, (int)setting[OPTION_KIND]);
-    SKED_TRY(make_busy(x, g, setting[OPTION_LIMIT], err));
+    SKED_TRY(make_busy(x, t, setting[OPTION_LIMIT], err));
 cleanup:
     return st;
 }

@@ -1,6 +1,7 @@
 /* The public functions of samples; those of models are in sampler.c, checkpoint.c and train.c. */
 #include "backend/backend.h"
 #include "base/memory.h"
+#include "dist/dist.h"
 #include "method/gflownet/sample.h"
 #include "problem/lower.h"
 #include "report/jsonl.h"
@@ -9,6 +10,17 @@ void sked_sample_options_init_sized(sked_sample_options *opt, size_t size)
 {
     const sked_sample_options preset = {.count = 1000, .threads = 1, .time_limit = INFINITY};
     sked_i_sized_init(opt, size, &preset, sizeof preset);
+}
+
+static sked_status check_ranks(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
+                               sked_error *err)
+{
+    sked_i_buffer call = {0};
+    sked_i_buffer_format(&call, "sample %d %d%d%d%d %lld %llu ", (int)opt->count, opt->raw, opt->greedy,
+                         opt->local, opt->prior, (long long)opt->improve, (unsigned long long)opt->seed);
+    sked_i_buffer_number(&call, opt->temperature);
+    sked_i_buffer_add(&call, (const char *)m->parameter, (size_t)m->layout.total * sizeof *m->parameter);
+    return sked_i_dist_same(p, &call, err);
 }
 
 sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
@@ -20,7 +32,9 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     sked_samples s = {.size = sizeof s};
     sked_i_lowered low = {0};
     const sked_i_backend *backend;
-    sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
+    sked_status st = opt->together ? check_ranks(m, p, opt, err) : SKED_OK;
+    if (st == SKED_OK)
+        st = sked_i_backend_choose(opt->backend, false, &backend, err);
     if (st == SKED_OK)
         st = sked_i_lower(p, &low, err);
     if (st == SKED_OK && sked_i_has_memory_limit(&low.problem))

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/option.h"
 #include "base/sized.h"
+#include "dist/dist.h"
 #include "method/gflownet/sample.h"
 #include "method/gflownet/sampler_learner.h"
 #include "method/gflownet/shared_update.h"
@@ -560,6 +561,20 @@ static sked_train_options options_of_rank(const sked_train_options *opt)
     return own;
 }
 
+static sked_status check_ranks(const trainer *t, sked_error *err)
+{
+    const sked_train_options *opt = t->opt;
+    sked_i_buffer call = {0};
+    sked_i_buffer_format(&call, "train %d %lld %llu ", (int)opt->devices, (long long)opt->steps,
+                         (unsigned long long)opt->seed);
+    sked_i_buffer_number(&call, opt->minutes);
+    sked_i_buffer_json(&call, opt->graphs);
+    sked_i_dist_add_settings(opt->settings, opt->n_settings, &call);
+    sked_i_buffer_add(&call, (const char *)t->model->parameter,
+                      (size_t)t->model->layout.total * sizeof *t->model->parameter);
+    return sked_i_dist_same(NULL, &call, err);
+}
+
 sked_status sked_train(const sked_train_options *given, sked_sampler **out, sked_error *err)
 {
     SKED_TAKE(sked_train_options, given)
@@ -569,6 +584,8 @@ sked_status sked_train(const sked_train_options *given, sked_sampler **out, sked
     sked_status st = open_trainer(&t, &why);
     if (opt.together)
         st = sked_dist_agree(st, &why);
+    if (opt.together && st == SKED_OK)
+        st = check_ranks(&t, &why);
     if (st == SKED_OK)
         st = loop(&t, err);
     else
