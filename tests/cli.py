@@ -596,7 +596,7 @@ def measurements_are_kept_and_resumed(folder):
     assert sorted(os.listdir(folder)) == ["count", "measure.sh"], "nothing is written unasked"
     first = runs()
     out = json.loads(expect(run(*args, "--measurements", 3, "--log", log), 0).stdout)
-    assert runs() - first == out["measurements"] == len(lines(log)) - 1 and json.loads(lines(log)[0])["format"] == "sked-measurements-1"
+    assert runs() - first == out["measurements"] == len(lines(log)) - 1 and json.loads(lines(log)[0])["format"] == "sked-measurements-2"
     kept, before = lines(log), runs()
     out = json.loads(expect(run(*args, "--measurements", 5, "--resume", log, "--log", other), 0).stdout)
     assert lines(log) == kept and out["curve"][:3] != [] and len(out["curve"]) == out["measurements"] <= 5

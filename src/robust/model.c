@@ -180,8 +180,8 @@ int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to)
 
 static void set_prior(sked_i_model *m, int64_t at, double median, double spread)
 {
-    assert(at < m->count && median > 0);
-    m->mean[at] = sked_i_log(median);
+    assert(at < m->count && median >= 0);
+    m->mean[at] = sked_i_log_within(median);
     m->spread[at] = spread;
 }
 
@@ -323,26 +323,29 @@ cleanup:
     return st;
 }
 
-static double exp_within(double x)
+/* Most that logarithms are believed: all times made of such rates are finite. */
+static const double most_rate = 230, most_factor = 100, most_warm = 20;
+
+static double exp_within(double x, double most)
 {
-    return sked_i_exp(x < -300 ? -300 : x > 300 ? 300 : x);
+    return sked_i_exp(x > sked_i_nothing ? fmin(x, most) : sked_i_nothing);
 }
 
 void sked_i_model_rates(const sked_i_model *m, const double *x, sked_i_rates *r)
 {
     for (int32_t k = 0; k < m->links; k++) {
-        r->latency[k] = exp_within(x[k]);
-        r->per_byte[k] = exp_within(x[m->links + k]);
+        r->latency[k] = exp_within(x[k], most_rate);
+        r->per_byte[k] = exp_within(x[m->links + k], most_rate);
     }
-    r->start_up = exp_within(x[m->at_start_up]);
-    r->warm = exp_within(x[m->at_warm]);
-    r->read = m->sized ? 0 : exp_within(x[m->at_read]);
+    r->start_up = exp_within(x[m->at_start_up], most_rate);
+    r->warm = exp_within(x[m->at_warm], most_warm);
+    r->read = m->sized ? 0 : exp_within(x[m->at_read], most_rate);
     for (int32_t k = 0; k < m->kinds; k++)
-        r->kind[k] = exp_within(x[m->at_kind + k]);
+        r->kind[k] = exp_within(x[m->at_kind + k], most_factor);
     for (int32_t i = 0; i < m->ops; i++)
-        r->factor[i] = exp_within(x[m->at_type + m->type_of[i]] + x[m->at_op + i]);
+        r->factor[i] = exp_within(x[m->at_type + m->type_of[i]] + x[m->at_op + i], most_factor);
     for (int32_t i = 0; m->sized && i < m->ops; i++)
-        r->size[i] = m->unit_size[i] * exp_within(x[m->at_size + i]);
+        r->size[i] = m->unit_size[i] * exp_within(x[m->at_size + i], most_factor);
 }
 
 void sked_i_model_state(const sked_i_model *m, sked_i_rates *r)
@@ -404,7 +407,7 @@ static double start_up_share(const sked_i_model *m, int32_t op, int32_t device)
         given = sked_graph_duration_on(m->problem->graph, op, sked_machine_device_name(machine, device));
     if (isnan(given) && type != NULL && m->costs.row != NULL && m->costs.row[op] >= 0)
         given = sked_graph_duration_on(m->problem->graph, op, type);
-    return isnan(given) ? 1 / machine->speed[device] : 1;
+    return isnan(given) ? fmin(1 / machine->speed[device], 1e100) : 1;
 }
 
 static void set_time(sked_i_timing *r, const sked_i_model *m, int32_t op, int32_t device)

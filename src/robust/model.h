@@ -7,11 +7,22 @@
  */
 #ifndef SKED_ROBUST_MODEL_H
 #define SKED_ROBUST_MODEL_H
+#include "base/explog.h"
 #include "problem/costs.h"
 #include "robust/timing.h"
 
+#include <math.h>
+
 /* Logarithm of a rate that is 0 as far as is known. */
 static const double sked_i_nothing = -300;
+/*
+ * Logarithm of a time, a rate or a ratio of two, whatever it is: numbers of hostile targets and files stay
+ * where all that is computed from them is finite.
+ */
+static inline double sked_i_log_within(double x)
+{
+    return sked_i_log(x > 1e-300 ? fmin(x, 1e300) : 1e-300);
+}
 /* Links beyond this many kinds of links share the last one. */
 enum { SKED_I_MOST_LINKS = 12 };
 
