@@ -643,12 +643,16 @@ def files_of_hostile_targets_can_be_read(folder):
         elif text in ("9e99", "1e-100", "2e-100") or name == "log":
             wrong.append(f"{name} is a time, but: {done.stderr[:300]!r}")
         return [w for w in wrong if w]
+    huge = os.path.join(folder, "huge.json")
+    json.dump(graph([1.7e308, 1.7e308], []), open(huge, "w"))
+    refused = [["robust", huge, "--devices", "2", "--target", target, *way] for target in ("proxy", "command:echo 1 #") for way in ([], ["--one-shot"])]
+    problems = run_all([(args, {"codes": {6}, "preexec_fn": limit}) for args in refused])
     global cases
     chosen = range(0, len(answers), 8 if SANITIZED and not DEEP else 1)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         results = list(pool.map(attack, chosen))
     cases += len(chosen)
-    return [w for wrong in results for w in wrong]
+    return problems + [w for wrong in results for w in wrong]
 
 
 @test
