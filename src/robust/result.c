@@ -178,6 +178,7 @@ typedef struct teller {
     const sked_i_rounds *l;
     sked_robust_result *r;
     sked_i_keyed *list; /* [2 * particles] */
+    sked_i_names names; /* of the vector's parameters */
 } teller;
 
 /* One of the vector's parameters. */
@@ -186,7 +187,7 @@ static void tell_parameter(teller *t, int64_t k)
     const sked_i_belief *b = &t->l->belief;
     const sked_i_log_normal prior = {t->l->model.mean[k], t->l->model.spread[k]};
     sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
-    sked_i_model_name(&t->l->model, k, p->name, sizeof p->name);
+    snprintf(p->name, sizeof p->name, "%s", sked_i_names_at(&t->names, (int32_t)k));
     describe(p, &prior, b, b->guess + k, t->l->model.count,
              k >= t->l->model.links && k < t->l->model.at_start_up, t->list);
 }
@@ -217,7 +218,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     const sked_i_model *m = &l->model;
     sked_status st = SKED_OK;
     sked_i_arena work = {0};
-    teller t = {l, r, NULL};
+    teller t = {.l = l, .r = r};
     sked_i_keyed *types;
     bool *chosen;
     SKED_OWN(&work, t.list, 2 * (int64_t)l->belief.particles);
@@ -225,6 +226,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     SKED_OWN0(&work, chosen, m->types);
     SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->kinds);
     choose_types(m, types, chosen);
+    SKED_TRY(sked_i_model_names(m, &t.names, err));
     for (int32_t k = 0; k < m->links; k++) {
         tell_parameter(&t, k);
         tell_parameter(&t, m->links + k);
@@ -242,6 +244,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     tell_behind(&t, "noise", SKED_I_NOISE, &m->noise);
     r->noise = r->parameter[r->parameters - 1].mean;
 cleanup:
+    sked_i_names_free(&t.names);
     sked_i_arena_free(&work);
     return st;
 }
