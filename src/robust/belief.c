@@ -50,14 +50,14 @@ static void draw_prior(sked_i_belief *b, int32_t i)
 {
     sked_i_belief_work *w = b->work[0];
     double *p = particle_at(b, i), *x = linear_at(b, i);
+    for (int64_t k = 0; k < b->many; k++)
+        x[k] = sked_i_belief_centre(b, k);
     b->density[i] = -INFINITY;
-    for (int draw = 0; !(b->density[i] > -INFINITY) && draw <= MOST_DRAWS;
-         draw++) { /* within the ranges of spreads and noise */
+    /* Within the ranges of spreads and noise; at last the medians, which are. */
+    for (int draw = 0; draw <= MOST_DRAWS && !(b->density[i] > -INFINITY); draw++) {
         for (int32_t k = 0; k < b->dimension; k++)
             p[k] = b->prior_mean[k] +
                    (draw < MOST_DRAWS ? b->prior_spread[k] * sked_i_rng_normal(&b->rng[i]) : 0);
-        for (int64_t k = 0; k < b->many; k++)
-            x[k] = sked_i_belief_centre(b, k);
         b->density[i] = sked_i_belief_density(b, w, p, x);
     }
     sked_i_belief_sample(b, w, p, &b->rng[i], b->guess + i * b->model->count);
