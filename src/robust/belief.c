@@ -127,7 +127,7 @@ static sked_status learn_traces(sked_i_belief *b, sked_error *err)
     if (st == SKED_OK) {
         know(b, b->model->at_start_up, b->model->mean[b->model->at_start_up]);
         know(b, b->model->at_warm, b->trace.warm);
-        know(b, b->model->at_read, b->trace.read > 0 ? sked_i_log_within(b->trace.read) : sked_i_nothing);
+        know(b, b->model->at_read, b->trace.read > 0 ? sked_i_model_log(b->trace.read) : sked_i_nothing);
     }
     return st;
 }
@@ -294,7 +294,7 @@ static void set_inflation(sked_i_belief *b)
                 return;
             sked_i_model_rates(b->model, sked_i_belief_guess(b, i), &w->rates);
             const double time = sked_i_timing_run(b->data[d].timing, &w->rates, &w->timing);
-            const double z = (b->data[d].log_time - sked_i_log_within(time)) / sked_i_belief_noise(b, i);
+            const double z = (b->data[d].log_time - sked_i_model_log(time)) / sked_i_belief_noise(b, i);
             sum += b->weight[i] * z * z;
         }
         b->data[d].inflation = fmax(1, (degrees_of_freedom + sum) / (degrees_of_freedom + 1));

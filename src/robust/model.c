@@ -182,7 +182,7 @@ int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to)
 static void set_prior(sked_i_model *m, int64_t at, double median, double spread)
 {
     assert(at < m->count && median >= 0);
-    m->mean[at] = sked_i_log_within(median);
+    m->mean[at] = sked_i_model_log(median);
     m->spread[at] = spread;
 }
 

@@ -19,7 +19,7 @@ static const double sked_i_nothing = -300;
  * Logarithm of a time, a rate or a ratio of two, whatever it is: numbers of hostile targets and files stay
  * where all that is computed from them is finite.
  */
-static inline double sked_i_log_within(double x)
+static inline double sked_i_model_log(double x)
 {
     return sked_i_log(x > 1e-300 ? fmin(x, 1e300) : 1e-300);
 }

@@ -54,13 +54,13 @@ static void read_one(reader *r, double *median, double *spread)
 /* A link or start-up that is known to cost nothing: too little to matter. */
 static double log_of(const sked_i_model *m, double x)
 {
-    return sked_i_log_within(fmax(x, 1e-12 * m->time_scale));
+    return sked_i_model_log(fmax(x, 1e-12 * m->time_scale));
 }
 
 static void set_parameter(sked_i_model *m, int64_t k, double median, double spread)
 {
     const bool inverse = k >= m->links && k < m->at_start_up; /* bandwidths are times per byte here */
-    m->mean[k] = inverse ? -sked_i_log_within(median) : log_of(m, median);
+    m->mean[k] = inverse ? -sked_i_model_log(median) : log_of(m, median);
     m->spread[k] = spread;
 }
 
