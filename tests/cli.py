@@ -547,10 +547,25 @@ def one_shot_as_json(folder):
     assert out["measurements"] == len(out["curve"]) == sum(m["measured"] for m in out["methods"]) <= 21  # fewer where the time ends first
     assert out["curve"] == sorted(out["curve"]) and out["curve"][-1] == out["target_speedup"] == max(m["target_speedup"] for m in out["methods"])
     assert (out["end"], out["noise"], out["failures"], out["winner"]["valid"]) == ("budget", None, 0, True), out
-    assert list(out["methods"][0]) == ["method", "candidates", "measured", "proxy_speedup", "target_speedup", "ged", "d_inv", "d_sen", "seconds"]
+    assert list(out["methods"][0]) == ["method", "candidates", "measured", "left_out", "proxy_speedup", "target_speedup", "ged", "d_inv", "d_sen", "seconds"]
     one = json.loads(expect(run(*args, "--method", "list", "--local", "off"), 0).stdout)
     other = json.loads(expect(run(*args, "--method", "list", "--improve", 2), 0).stdout)
     assert [m["method"] for m in one["methods"]] == ["random list"] and one["curve"] != other["curve"], "the stages change nothing"
+
+
+@test
+def one_shot_leaves_out_what_no_target_replays(folder):
+    lags = [(0, 1, 1), (0, 4, -2), (0, 8, -9), (1, 3, -9), (1, 4, -6), (1, 7, 1), (2, 8, 1), (3, 7, -6), (4, 5, 1), (5, 6, -9), (5, 8, -6), (6, 8, -2)]
+    graph = os.path.join(folder, "g.json")
+    json.dump({"format": "sked-graph-1", "ops": [{"duration": d} for d in (4, 4, 2, 2, 4, 2, 1, 4, 3)],
+               "edges": [{"from": a, "to": b, "lag": lag} for a, b, lag in lags]}, open(graph, "w"))
+    args = ["robust", graph, "--devices", 2, "--target", "proxy", "--one-shot", "--candidates", 40, "--top", 20, "--time-limit", 600, "--iterations", 20]
+    done = expect(run(*args, "--json"), 0)
+    out = json.loads(done.stdout)
+    left = sum(m["left_out"] for m in out["methods"])
+    assert out["failures"] == left > 0 and out["measurements"] == left + sum(m["measured"] for m in out["methods"]), out
+    assert done.stderr.count("contradict the graph") == left, done.stderr
+    assert f", {left} of them left out" in expect(run(*args, "--quiet"), 0).stdout
 
 
 @test
@@ -596,7 +611,7 @@ def measurements_are_kept_and_resumed(folder):
     assert sorted(os.listdir(folder)) == ["count", "measure.sh"], "nothing is written unasked"
     first = runs()
     out = json.loads(expect(run(*args, "--measurements", 3, "--log", log), 0).stdout)
-    assert runs() - first == out["measurements"] == len(lines(log)) - 1 and json.loads(lines(log)[0])["format"] == "sked-measurements-1"
+    assert runs() - first == out["measurements"] == len(lines(log)) - 1 and json.loads(lines(log)[0])["format"] == "sked-measurements-2"
     kept, before = lines(log), runs()
     out = json.loads(expect(run(*args, "--measurements", 5, "--resume", log, "--log", other), 0).stdout)
     assert lines(log) == kept and out["curve"][:3] != [] and len(out["curve"]) == out["measurements"] <= 5

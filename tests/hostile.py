@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import shutil
 import stat
 import subprocess
@@ -564,6 +565,9 @@ def hostile_names(folder):
             list_of_cases += [(["info", file, "--json"], {"codes": codes}),
                               (["schedule", file, "--devices", 2, "--time-limit", 0, "--json", "--quiet"], {"codes": {*codes, 10}}),
                               (["schedule", file, "--horizon", 0.5, "--capacity", name + "=0"], {"codes": {2, 5, 7}})]
+            if k in (0, 1) and edges is ends:  # whole, whatever its length
+                list_of_cases += [(["schedule", file, "--method", "list", "--capacity", name + "=2"], {"codes": {0}}),
+                                  (["schedule", file, "--method", "list", "--capacity", name + "2=2"], {"codes": {2}})]
             list_of_cases += [(["convert", file, "-", "--to", kind], {"codes": {*codes, 6}})
                               for kind in ("native", "dot", "graphml", "gml", "stg", "rcp")]
             list_of_cases += [(["schedule", file, "--method", "list", "--quiet", "-o", os.path.join(folder, f"{k}{end}")],
@@ -576,6 +580,84 @@ def hostile_names(folder):
             if "\0" not in name and args not in (["--json"], ["-o"]):
                 list_of_cases.append((args, {"codes": {0, 2, 4, 5, 6}, "stdin": subprocess.DEVNULL}))
     return run_all(list_of_cases)
+
+
+def hostile_answers(ops):
+    """What targets may print for a graph of ops with these names: (name, text)."""
+    def answer(time, moment):
+        trace = [dict(zip(("name", "start", "finish"), (op, *moment(k)))) for k, op in enumerate(ops)]
+        return json.dumps({"time": time, "ops": trace})
+    for time in ("9e99", "1e-100", "2e-100", "1e-320", "0", "-0.0", "1e100", "1e308", "1e999", "nan", "inf", "-inf", "9007199254740993"):
+        yield time, time
+        yield "{" + time, f'{{"time": {time}}}'
+    traces = {"late": lambda k: (0, 9e99), "one late": lambda k: (0, 9e99 if k == 1 else 1), "never": lambda k: (0, 0), "early": lambda k: (0, 5e-324),
+              "mixed": lambda k: (1e-320 * k, 9e99 if k % 2 else 1e-300), "instant": lambda k: (9e99, 9e99), "last": lambda k: (0, 1e100),
+              "negative": lambda k: (-1, 1), "backwards": lambda k: (2, 1), "order": lambda k: (10 - k, 11 - k), "negative 0": lambda k: (-0.0, -0.0)}
+    for name, moment in traces.items():
+        for time in (1, 9e99, 1e-100):
+            yield f"{name} {time}", answer(time, moment)
+    yield "log", '{"step": 1}\n{"time": 5}'
+    yield "half", '{"time": 5, "ops": ['
+    yield "nothing", ""
+
+
+@test
+def files_of_hostile_targets_can_be_read(folder):
+    """Whatever a target answers: what `sked robust` writes is read by the command that takes it, and no number in it is inf or nan."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (100, 100))
+    machine = {"format": "sked-machine-1", "latency": 1, "bandwidth": 3, "devices": [{"name": "A", "type": "x"}, {"name": "B", "type": "x"}, {"name": "C", "speed": 2}]}
+    long = "n" * 5000
+    plain = {"format": "sked-graph-1", "ops": [{"name": f"{long}{k}", "type": long + "ab"[k % 2], "duration": 1 + k, "memory": 1} for k in range(5)],
+             "edges": [{"from": f"{long}{a}", "to": f"{long}{b}", "bytes": a} for a, b in ((0, 1), (0, 2), (1, 3), (2, 4))]}
+    shapes = {"plain": plain, "bare": {**plain, "edges": [{**e, "bytes": 0} for e in plain["edges"]]}}
+    for name, factor in (("large", 1e95), ("tiny", 1e-90)):
+        shapes[name] = {**plain, "ops": [{**op, "duration": op["duration"] * factor} for op in plain["ops"]]}
+    json.dump(machine, open(os.path.join(folder, "m.json"), "w"))
+    for name, shape in shapes.items():
+        json.dump(shape, open(os.path.join(folder, name + ".json"), "w"))
+    answers = list(hostile_answers([op["name"] for op in plain["ops"]]))
+
+    def attack(number):
+        (name, text), shape = answers[number], list(shapes)[number % 4]
+        file, base = os.path.join(folder, shape + ".json"), os.path.join(folder, str(number))
+        open(base + ".txt", "w").write(text)
+        on = ["--machine", os.path.join(folder, "m.json")] if number % 3 else ["--devices", "2"]
+        outputs = [base + end for end in (".machine.json", ".plan.json", ".html", ".curve.svg", ".scatter.svg", ".svg")]
+        # Every other run has another number in place of a plain one: a noisy target.
+        script = f"cat {base}.txt" if "{" in text or number % 2 else f"[ -e {base}.flag ] && rm {base}.flag && echo 7 || {{ touch {base}.flag; cat {base}.txt; }}"
+        args = ["robust", file, *on, "--measurements", "4", "--iterations", "2", "--time-limit", "600", "--quiet", "--target", f"command,retries=0:{script} #", "--json"]
+        wanted = [word for path in outputs for word in ("-o", path)]
+        done = subprocess.run([SKED, *args, *wanted, "--log", base + ".jsonl"], capture_output=True, timeout=120, preexec_fn=limit)
+        wrong = [complaint(args[:2] + [name], done, {0, 9})]
+        if done.returncode == 0:
+            takers = [["schedule", file, "--machine", outputs[0], "--method", "list"], ["check", file, outputs[1], *(on if number % 3 else [])],
+                      [*args[:-1], "--resume", base + ".jsonl"]]
+            for taker in takers:
+                again = subprocess.run([SKED, *taker], capture_output=True, timeout=120, preexec_fn=limit)
+                wrong.append(complaint([name, *taker], again, {0}))
+                done.stdout += again.stdout
+            for path in [*outputs, base + ".jsonl"]:
+                said = open(path, encoding="utf-8").read()
+                if path.endswith(".html"):  # a page has scripts, its data are JSON
+                    said = "".join(re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', said, flags=re.S))
+                if re.search(r"(?<![\w\"])-?(inf|nan|infinity)(?![\w\"])", said, flags=re.I):
+                    wrong.append(f"{name}: {path} has a number that is none")
+            if re.search(rb"[\s:\[]-?(inf|nan|infinity)\b", done.stdout, flags=re.I):
+                wrong.append(f"{name}: {done.stdout!r}")
+        elif text in ("9e99", "1e-100", "2e-100") or name == "log":
+            wrong.append(f"{name} is a time, but: {done.stderr[:300]!r}")
+        return [w for w in wrong if w]
+    huge = os.path.join(folder, "huge.json")
+    json.dump(graph([1.7e308, 1.7e308], []), open(huge, "w"))
+    refused = [["robust", huge, "--devices", "2", "--target", target, *way] for target in ("proxy", "command:echo 1 #") for way in ([], ["--one-shot"])]
+    problems = run_all([(args, {"codes": {6}, "preexec_fn": limit}) for args in refused])
+    global cases
+    chosen = range(0, len(answers), 8 if SANITIZED and not DEEP else 1)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(attack, chosen))
+    cases += len(chosen)
+    return problems + [w for wrong in results for w in wrong]
 
 
 @test

@@ -138,12 +138,12 @@ static void refuses(scene *s, const char *why)
 static void nonsense_is_no_measurement(void **state)
 {
     (void)state;
-    const double times[] = {0, -1, NAN, INFINITY};
+    const double times[] = {0, -1, NAN, INFINITY, 1e-320, 1e101, 1e308};
     scene s;
     open_scene(&s);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         s.target.factor = times[i];
-        refuses(&s, "is not above 0");
+        refuses(&s, "is not from 1e-100");
     }
     s.target.factor = 1;
     s.target.trace = true;

@@ -558,6 +558,62 @@ static void takes_a_prior(void **state)
     sked_graph_destroy(g);
 }
 
+/* Names of a result are told apart, whatever types are called, and stand for the same in a prior, as whole
+ * ones do. */
+static void long_names_stay_apart(void **state)
+{
+    (void)state;
+    enum { SIZE = 5000, TYPES = 4 };
+    char type[TYPES][SIZE + 20], text[2 * SIZE];
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    OK(sked_builder_create(&b, err));
+    for (int k = 0; k < TYPES; k++) {
+        memset(type[k], 'n', SIZE);
+        memcpy(type[k] + 28, "\xc3\xa4\xc3\xa4\xc3\xa4",
+               6); /* a cut between the bytes of one would be no text */
+        snprintf(type[k] + SIZE, 20, "%d", k);
+        OK(sked_builder_add_op(b, NULL, k < 3 ? type[k] : "nnnn", 1 + k, NULL, err));
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    const sked_problem p = on_devices(g, 2);
+    options_of(&opt, &l, 2);
+    OK(sked_robust(&p, "noisy", &opt, &r, err));
+    for (int32_t i = 0; i < r.parameters; i++)
+        for (int32_t k = 0; k < i; k++)
+            if (strcmp(r.parameter[i].name, r.parameter[k].name) == 0)
+                fail_msg("two parameters are called %s", r.parameter[i].name);
+    opt.prior = PRIOR;
+    for (int32_t i = 0; i < r.parameters; i++) {
+        const char *name = r.parameter[i].name;
+        if (strncmp(name, "type ", 5) != 0)
+            continue;
+        snprintf(text, sizeof text,
+                 "{\"format\": \"sked-prior-1\", \"parameters\": {\"%s\": {\"value\": 3}}}", name);
+        write_prior(text);
+        sked_robust_result known = {.size = sizeof known};
+        OK(sked_robust(&p, "noisy", &opt, &known, err));
+        assert_true(fabs(find(&known, name)->prior[2] - 3) < 1e-9);
+        sked_robust_result_clear(&known);
+    }
+    snprintf(text, sizeof text,
+             "{\"format\": \"sked-prior-1\", \"parameters\": {\"type %s\": {\"value\": 3}}}", type[2]);
+    write_prior(text);
+    sked_robust_result_clear(&r);
+    OK(sked_robust(&p, "noisy", &opt, &r, err));
+    int threes = 0;
+    for (int32_t i = 0; i < r.parameters; i++)
+        threes += fabs(r.parameter[i].prior[2] - 3) < 1e-9;
+    assert_int_equal(threes, 1);
+    sked_robust_result_clear(&r);
+    sked_graph_destroy(g);
+    remove(PRIOR);
+}
+
 static void refuses_bad_priors(void **state)
 {
     (void)state;
@@ -613,6 +669,7 @@ int main(void)
         cmocka_unit_test(goes_on_from_a_record),
         cmocka_unit_test(takes_a_prior),
         cmocka_unit_test(refuses_bad_priors),
+        cmocka_unit_test(long_names_stay_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

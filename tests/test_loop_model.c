@@ -352,7 +352,8 @@ static void records_are_read_strictly(void **state)
         {"{\"device\":[0,0,0],\"order\":[0,1,1],\"method\":\"search\",\"time\":1}", "twice"},
         {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"magic\",\"time\":1}", "known \"method\""},
         {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\"}", "either"},
-        {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":-1}", "from 0"},
+        {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":-1}", "nor from 1e-100"},
+        {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":1e-320}", "nor from 1e-100"},
         {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":1,\"start\":[0,0,0]}", "both"},
         {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":1,\"start\":[0,1,0],"
          "\"finish\":[1,0,1]}",
@@ -394,13 +395,209 @@ static void records_are_read_strictly(void **state)
     sked_graph_destroy(x.graph);
 }
 
+/* ------------------------------------------------------------------ what a record says it is of */
+
+static const char base_graph[] =
+    "{\"format\":\"sked-graph-1\",\"resources\":[{\"name\":\"mul\",\"capacity\":2}],"
+    "\"ops\":[{\"name\":\"a\",\"type\":\"Mul\",\"duration\":2,\"demand\":{\"mul\":1}},"
+    "{\"name\":\"b\",\"type\":\"Add\",\"duration\":4,\"durations\":{\"gpu\":1}},"
+    "{\"name\":\"c\",\"duration\":1},{\"name\":\"y\",\"duration\":1}],"
+    "\"edges\":[{\"from\":\"a\",\"to\":\"b\"},{\"from\":\"b\",\"to\":\"c\"}]}";
+static const char base_machine[] =
+    "{\"format\":\"sked-machine-1\",\"latency\":2,\"bandwidth\":7,\"devices\":[{\"name\":\"A\",\"type\":"
+    "\"gpu\"},"
+    "{\"name\":\"B\"},{\"name\":\"C\"},"
+    "{\"name\":\"Y\"}],\"links\":[{\"from\":\"A\",\"to\":\"B\",\"latency\":1},"
+    "{\"from\":\"B\",\"to\":\"C\",\"latency\":1,\"oneway\":true}]}";
+/* The same without a link where none is named. */
+static const char bare_machine[] =
+    "{\"format\":\"sked-machine-1\",\"devices\":[{\"name\":\"A\"},{\"name\":\"B\"},{\"name\":\"C\"}],"
+    "\"links\":[{\"from\":\"A\",\"to\":\"B\",\"latency\":1},"
+    "{\"from\":\"B\",\"to\":\"C\",\"latency\":1,\"oneway\":true}]}";
+
+/* `text` with the first `from` in it made `to`. */
+static const char *changed(const char *text, const char *from, const char *to)
+{
+    static char buf[1200];
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    snprintf(buf, sizeof buf, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return buf;
+}
+
+static sked_graph *graph_of(const char *text)
+{
+    sked_graph *g = NULL;
+    OK(sked_graph_parse("graph", text, strlen(text), NULL, &g, err));
+    return g;
+}
+
+/* The first line of a record, which it forgets to free. */
+static const char *head_of(const sked_problem *p)
+{
+    static char text[2][300];
+    static int which;
+    sked_i_buffer head = {0};
+    sked_i_record_write_head(&(sked_i_record_head){p, "linear", 3}, &head);
+    snprintf(text[which ^= 1], sizeof *text, "%s", head.data);
+    sked_i_buffer_free(&head);
+    return text[which];
+}
+
+/* On the machine (NULL: on two devices alone); `flip` changes the problem. */
+static void differs(const char *what, const char *graph, const char *machine, void (*flip)(sked_problem *p))
+{
+    static char base[300];
+    sked_graph *g = graph_of(graph);
+    sked_machine *m = NULL;
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    if (machine != NULL) {
+        OK(sked_machine_parse("machine", machine, strlen(machine), &m, err));
+        p.machine = m;
+        p.devices = sked_machine_device_count(m);
+    }
+    if (flip != NULL)
+        flip(&p);
+    const char *head = head_of(&p);
+    if (what == NULL)
+        snprintf(base, sizeof base, "%s", head);
+    else if (strcmp(base, head) == 0)
+        fail_msg("a record does not tell %s apart", what);
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
+static void records_tell_machines_apart(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } flips[] = {{"\"Y\"", "\"Z\""},
+                 {"\"type\":\"gpu\"", "\"type\":\"cpu\""},
+                 {"{\"name\":\"B\"}", "{\"name\":\"B\",\"type\":\"gpu\"}"},
+                 {"{\"name\":\"B\"}", "{\"name\":\"B\",\"speed\":2}"},
+                 {"{\"name\":\"B\"}", "{\"name\":\"B\",\"memory\":100}"},
+                 {"{\"name\":\"B\"},{\"name\":\"C\"}", "{\"name\":\"C\"},{\"name\":\"B\"}"},
+                 {"{\"name\":\"C\"}", "{\"name\":\"C\"},{\"name\":\"D\"}"},
+                 {"\"latency\":2", "\"latency\":3"},
+                 {"\"bandwidth\":7", "\"bandwidth\":8"},
+                 {"\"B\",\"latency\":1", "\"B\",\"latency\":4"},
+                 {"\"B\",\"latency\":1", "\"B\",\"latency\":1,\"bandwidth\":9"},
+                 {"\"B\",\"latency\":1", "\"C\",\"latency\":1"},
+                 {"\"from\":\"B\",\"to\":\"C\"", "\"from\":\"C\",\"to\":\"B\""},
+                 {",\"oneway\":true", ""}};
+    (void)state;
+    differs(NULL, base_graph, base_machine, NULL);
+    for (size_t k = 0; k < sizeof flips / sizeof *flips; k++)
+        differs(flips[k].to, base_graph, changed(base_machine, flips[k].from, flips[k].to), NULL);
+    differs(NULL, base_graph, bare_machine, NULL);
+    differs("B -> C from C -> B", base_graph,
+            changed(bare_machine, "\"from\":\"B\",\"to\":\"C\"", "\"from\":\"C\",\"to\":\"B\""), NULL);
+}
+
+/* Every attribute of the table, and what is none. */
+static void records_tell_graphs_apart(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } flips[] = {
+        {"\"name\":\"y\"", "\"name\":\"z\""},
+        {"\"type\":\"Mul\"", "\"type\":\"Add\""},
+        {"\"type\":\"Mul\"", "\"type\":\"Div\""},
+        {"\"mul\":1", "\"mul\":2"},
+        {",\"demand\":{\"mul\":1}", ""},
+        {"\"capacity\":2", "\"capacity\":3"},
+        {"\"name\":\"mul\",\"capacity\":2}", "\"name\":\"mul\",\"capacity\":2},{\"name\":\"add\"}"},
+        {"\"gpu\":1", "\"gpu\":2"},
+        {"\"gpu\":1", "\"cpu\":1"},
+        {",\"durations\":{\"gpu\":1}},{\"name\":\"c\"", "},{\"name\":\"c\",\"durations\":{\"gpu\":1}"},
+        {"\"from\":\"b\",\"to\":\"c\"", "\"from\":\"a\",\"to\":\"c\""},
+        {",{\"from\":\"b\",\"to\":\"c\"}", ""},
+        {"\"to\":\"b\"", "\"to\":\"b\",\"lag\":2"}}; /* what it is by default: no more it follows */
+    (void)state;
+    differs(NULL, base_graph, NULL, NULL);
+    for (size_t k = 0; k < sizeof flips / sizeof *flips; k++)
+        differs(flips[k].to, changed(base_graph, flips[k].from, flips[k].to), NULL, NULL);
+    for (int k = 0; k < sked_attribute_count(); k++) {
+        const sked_attribute_info *a = sked_attribute_at(k);
+        const bool duration = strcmp(a->name, "duration") == 0;
+        const char *at = a->of_edges ? "\"to\":\"c\""
+                         : duration  ? "\"name\":\"c\",\"duration\":1"
+                                     : "\"name\":\"c\"";
+        char more[80];
+        snprintf(more, sizeof more, "%s,\"%s\":%s", duration ? "\"name\":\"c\"" : at, a->name,
+                 a->kind == SKED_ATTRIBUTE_FLAG ? "true" : "5");
+        differs(a->name, changed(base_graph, at, more), NULL, NULL);
+    }
+}
+
+#define FLIP(field, value)                    \
+    static void flip_##field(sked_problem *p) \
+    {                                         \
+        p->field = (value);                   \
+    }
+static const double capacity[] = {5}, fixed_start[] = {NAN, 9, NAN, NAN};
+static const int32_t fixed_device[] = {-1, 0, -1, -1};
+#define FIELDS(X)                         \
+    X(devices, 3)                         \
+    X(latency, 1)                         \
+    X(bandwidth, 3)                       \
+    X(capacity, capacity)                 \
+    X(horizon, 99)                        \
+    X(ii, 4)                              \
+    X(objective, SKED_OBJECTIVE_RESOURCE) \
+    X(alpha, 2)                           \
+    X(fix_device, fixed_device)           \
+    X(fix_start, fixed_start)             \
+    X(memory_limit, 50)                   \
+    X(lifetime, SKED_LIFETIME_FINISH)
+FIELDS(FLIP)
+
+static void records_tell_problems_apart(void **state)
+{
+    (void)state;
+    size_t known = offsetof(sked_problem, devices);
+    differs(NULL, base_graph, NULL, NULL);
+#define DIFFERS(field, value) differs(#field, base_graph, NULL, flip_##field);
+    FIELDS(DIFFERS)
+    differs("a machine", base_graph, base_machine, NULL);
+    /* All fields behind the graph are in the list: pointers and doubles stand at multiples of 8. */
+#define KNOW(field, value)                                                     \
+    known += known % 8 > 0 && sizeof(((sked_problem *)0)->field) == 8 ? 4 : 0, \
+        known += sizeof(((sked_problem *)0)->field);
+    FIELDS(KNOW)
+    known += sizeof(sked_machine *);
+    assert_int_equal((known + 7) / 8 * 8, sizeof(sked_problem));
+}
+
+/* A file of the earlier version is refused, whatever it is of. */
+static void earlier_records_are_refused(void **state)
+{
+    (void)state;
+    setup x = {0};
+    int count;
+    int64_t good;
+    x.graph = graph_of(base_graph);
+    sked_problem_init(&x.problem, x.graph);
+    x.problem.devices = 2;
+    FAILS(
+        SKED_ERR_FORMAT, "measure again",
+        parse(&x,
+              "{\"format\":\"sked-measurements-1\",\"problem\":\"49ce3bc189e0a26b\",\"target\":\"linear\"}\n",
+              &count, &good, err));
+    sked_graph_destroy(x.graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_are_the_references),  cmocka_unit_test(derivatives_are_right),
-        cmocka_unit_test(guesses_explain_the_data),  cmocka_unit_test(systems_are_solved),
-        cmocka_unit_test(remote_inputs_are_found),   cmocka_unit_test(luck_does_not_win),
-        cmocka_unit_test(records_are_read_strictly),
+        cmocka_unit_test(times_are_the_references),    cmocka_unit_test(derivatives_are_right),
+        cmocka_unit_test(guesses_explain_the_data),    cmocka_unit_test(systems_are_solved),
+        cmocka_unit_test(remote_inputs_are_found),     cmocka_unit_test(luck_does_not_win),
+        cmocka_unit_test(records_are_read_strictly),   cmocka_unit_test(records_tell_machines_apart),
+        cmocka_unit_test(records_tell_graphs_apart),   cmocka_unit_test(records_tell_problems_apart),
+        cmocka_unit_test(earlier_records_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,83 @@ static void given_candidates(void **state)
     sked_graph_destroy(g);
 }
 
+/* b may begin 9 before a. A valid schedule has it there on a's device; in that order no replay can begin. */
+static void candidates_that_no_target_replays(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"format\":\"sked-graph-1\",\"ops\":[{\"name\":\"a\",\"duration\":4},{\"name\":"
+        "\"b\",\"duration\":1}],\"edges\":[{\"from\":\"a\",\"to\":\"b\",\"lag\":-9}]}";
+    listener l = {0};
+    sked_graph *g = NULL;
+    sked_schedule *given[2] = {NULL, NULL};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    OK(sked_graph_parse("graph", text, sizeof text - 1, NULL, &g, err));
+    const sked_problem p = on_devices(g, 2);
+    for (int k = 0; k < 2; k++)
+        OK(sked_schedule_create(2, 2, &given[k], err));
+    given[0]->start[0] = 1; /* b, a */
+    given[1]->start[1] = 4; /* a, b */
+    options_of(&opt, &l);
+    opt.iterations = 0;
+    opt.local = false;
+    opt.given = (const sked_schedule *const *)given;
+    opt.n_given = 2;
+    OK(sked_robust(&p, "proxy", &opt, &r, err));
+    assert_true(r.failures == 1 && r.member[0]->failures == 1 && r.measurements == 2);
+    assert_true(l.warnings == 1 && strstr(l.last, "contradict the graph") != NULL);
+    assert_true(r.member[0]->time == 5);
+    sked_robust_result_clear(&r);
+    opt.n_given = 1;
+    FAILS(SKED_ERR_DEVICE, "measured none", sked_robust(&p, "proxy", &opt, &r, err));
+    for (int k = 0; k < 2; k++)
+        sked_schedule_destroy(given[k]);
+    sked_graph_destroy(g);
+}
+
+/* What a method refuses is refused before anything is made of it: no target runs, no model is drawn. */
+static sked_status never(void *data, const sked_schedule *s, double *time, double *start, double *finish,
+                         sked_error *err)
+{
+    (void)data;
+    (void)s;
+    (void)start;
+    (void)finish;
+    (void)err;
+    *time = 1;
+    fail_msg("the target ran");
+    return SKED_OK;
+}
+
+static void checks_come_first(void **state)
+{
+    (void)state;
+    static const double durations[] = {1.7e308, 1e100, 6e99};
+    for (size_t k = 0; k < sizeof durations / sizeof *durations; k++)
+        for (int one_shot = 0; one_shot < 2; one_shot++) {
+            listener l = {0};
+            sked_builder *b = NULL;
+            sked_graph *g = NULL;
+            sked_target *t = NULL;
+            sked_robust_options opt;
+            sked_robust_result r = {.size = sizeof r};
+            OK(sked_builder_create(&b, err));
+            for (int i = 0; i < 2; i++)
+                OK(sked_builder_add_op(b, NULL, NULL, durations[k], NULL, err));
+            OK(sked_builder_finish(b, &g, err));
+            sked_builder_destroy(b);
+            const sked_problem p = on_devices(g, 2);
+            options_of(&opt, &l);
+            opt.one_shot = one_shot == 1;
+            FAILS(SKED_ERR_UNSUPPORTED, "more than 1e+100", sked_target_create("proxy", &p, 0, &t, err));
+            FAILS(SKED_ERR_UNSUPPORTED, "more than 1e+100", sked_robust(&p, "noisy+linear", &opt, &r, err));
+            opt.measure = never;
+            FAILS(SKED_ERR_UNSUPPORTED, "more than 1e+100", sked_robust(&p, NULL, &opt, &r, err));
+            sked_graph_destroy(g);
+        }
+}
+
 /* Members that cannot take devices without a link are left out with a warning; asked for alone, they are
  * refused. */
 static void members_on_machines(void **state)
@@ -749,6 +826,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member),
         cmocka_unit_test(given_candidates),
+        cmocka_unit_test(candidates_that_no_target_replays),
+        cmocka_unit_test(checks_come_first),
         cmocka_unit_test(members_on_machines),
         cmocka_unit_test(one_member),
         cmocka_unit_test(every_member_passes_the_stages),

@@ -369,9 +369,9 @@ static void test_programs(void **state)
     FAILS(SKED_ERR_DEVICE, "ended with an error", run_script(folder, "", "echo 3; exit 1", &time, err));
     FAILS(SKED_ERR_DEVICE, "no time was printed", run_script(folder, "", "echo nothing", &time, err));
     FAILS(SKED_ERR_DEVICE, "no time was printed", run_script(folder, "", "true", &time, err));
-    FAILS(SKED_ERR_DEVICE, "the time -4 is not above 0", run_script(folder, "", "echo -4", &time, err));
-    FAILS(SKED_ERR_DEVICE, "the time 0 is not above 0", run_script(folder, "", "echo 0", &time, err));
-    FAILS(SKED_ERR_DEVICE, "below 1e+100", run_script(folder, "", "echo 1e300", &time, err));
+    FAILS(SKED_ERR_DEVICE, "the time -4 is not from 1e-100", run_script(folder, "", "echo -4", &time, err));
+    FAILS(SKED_ERR_DEVICE, "the time 0 is not from 1e-100", run_script(folder, "", "echo 0", &time, err));
+    FAILS(SKED_ERR_DEVICE, "to 1e+100", run_script(folder, "", "echo 1e300", &time, err));
     /* The first run fails, the second one measures; without a retry that is a failure. */
     snprintf(flag, sizeof flag, "%s/flag", folder);
     snprintf(once, sizeof once, "test -e %s && echo 7 && exit 0\ntouch %s\nexit 1", flag, flag);

@@ -721,7 +721,8 @@ SKED_API const sked_option *sked_target_option_at(int i);
  * same each time, but for threads and command.
  */
 typedef struct sked_target sked_target;
-/* p is copied, the graph and arrays it points to are not. seed: of noise and jitter. */
+/* p is checked (sked_problem_check) and copied, the graph and arrays it points to are not. seed: of noise and
+ * jitter. */
 SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const sked_problem *p,
                                                         uint64_t seed, sked_target **out, sked_error *err);
 /*
@@ -745,8 +746,10 @@ typedef struct sked_measurement {
 SKED_INIT_OUTPUT(sked_measurement)
 SKED_API void sked_measurement_clear(sked_measurement *m);
 /*
- * Runs the schedule on the target. command: DEVICE where the program fails, is too slow or prints no time or
- * a trace that cannot be, after its retries; other schedules can still be measured.
+ * Runs the schedule on the target. DEVICE: the run fails, or its time is not from 1e-100 to 1e100 (where ops
+ * take any), or its trace cannot be; command: the program fails, is too slow or prints none of these, after
+ * its retries. INVALID: the schedule's orders on the devices contradict the graph. Others can still be
+ * measured.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const sked_schedule *s,
                                                          sked_measurement *out, sked_error *err);
@@ -841,7 +844,8 @@ typedef struct sked_robust_measurement {
 
 /* A parameter of the cost model, before and after measuring. */
 typedef struct sked_robust_parameter {
-    char name[64];                 /* "latency", "bandwidth", "start-up", "type Conv", "device gpu", ... */
+    char name[64]; /* "latency", "bandwidth", "start-up", "type Conv", "device gpu", ...; of two
+                      alike, or a longer one, cut and with a number: "type Con...#17" */
     double prior[5], posterior[5]; /* quantiles: 5, 25, 50, 75, 95 percent */
     double mean, spread;           /* of the posterior; spread: standard deviation */
 } sked_robust_parameter;
@@ -867,7 +871,8 @@ typedef struct sked_robust_result {
     int32_t measurements;
     sked_robust_parameter *parameter; /* [parameters] of the fitted model; none in one-shot */
     int32_t parameters;
-    sked_machine *machine; /* the fitted machine with its profile of durations; NULL in one-shot */
+    sked_machine *machine; /* the fitted machine with its profile of durations, one that methods take; NULL in
+                              one-shot */
     double noise;          /* estimated relative deviation of one measurement; NAN in one-shot */
     double seconds;        /* in all */
 } sked_robust_result;

@@ -1,34 +1,8 @@
-/*
- * Were all ranks asked for the same? A problem is compared by the files that it would be written as: whatever
- * makes two of them different is there.
- */
+/* Were all ranks asked for the same? */
 #include "base/hash.h"
 #include "base/memory.h"
 #include "dist/dist.h"
-#include "formats/format.h"
-
-/* A column as it lies in memory, or that there is none. */
-static void add_column(sked_i_buffer *out, const void *column, int64_t n, size_t size)
-{
-    sked_i_buffer_char(out, column != NULL ? '+' : '-');
-    if (column != NULL)
-        sked_i_buffer_add(out, column, (size_t)n * size);
-}
-
-static sked_status describe(const sked_problem *p, sked_i_buffer *out, sked_error *err)
-{
-    const double numbers[] = {p->latency, p->bandwidth, p->horizon, p->ii, p->alpha, p->memory_limit};
-    const int32_t whole[] = {p->devices, (int32_t)p->objective, (int32_t)p->lifetime};
-    const int32_t n = sked_graph_op_count(p->graph);
-    add_column(out, numbers, sizeof numbers, 1);
-    add_column(out, whole, sizeof whole, 1);
-    add_column(out, p->capacity, sked_graph_resource_count(p->graph), sizeof *p->capacity);
-    add_column(out, p->fix_device, n, sizeof *p->fix_device);
-    add_column(out, p->fix_start, n, sizeof *p->fix_start);
-    if (p->machine != NULL)
-        sked_i_format_of_machines(p->machine, out);
-    return sked_i_format_find("native")->write(p->graph, out, err);
-}
+#include "schedule/fingerprint.h"
 
 typedef struct fingerprint {
     uint64_t problem, call;
@@ -54,20 +28,15 @@ static sked_status compare(const fingerprint *all, sked_error *err)
 
 sked_status sked_i_dist_same(const sked_problem *p, sked_i_buffer *call, sked_error *err)
 {
-    sked_i_buffer problem = {0};
-    sked_status st = sked_dist_size() > 1 && p != NULL ? describe(p, &problem, err) : SKED_OK;
-    if (st == SKED_OK && (problem.failed || call->failed))
-        st = sked_i_no_memory(err);
-    st = sked_dist_agree(st, err);
+    sked_status st = sked_dist_agree(call->failed ? sked_i_no_memory(err) : SKED_OK, err);
     if (st == SKED_OK && sked_dist_size() > 1) {
         fingerprint *all = sked_i_alloc(sked_dist_size(), sizeof *all);
-        const fingerprint mine = {hash(&problem), hash(call)};
+        const fingerprint mine = {p != NULL ? sked_i_problem_fingerprint(p) : 0, hash(call)};
         st = all == NULL ? sked_i_no_memory(err) : sked_i_dist_share(&mine, sizeof mine, all, err);
         if (st == SKED_OK)
             st = compare(all, err);
         free(all);
     }
-    sked_i_buffer_free(&problem);
     sked_i_buffer_free(call);
     return st;
 }

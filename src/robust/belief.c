@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SWEEPS = 4, RESTARTS = 8, MOST_PARTICLES = 96, LEAST_PARTICLES = 16 };
+enum { SWEEPS = 4, RESTARTS = 8, MOST_PARTICLES = 96, LEAST_PARTICLES = 16, MOST_DRAWS = 1000 };
 /* A particle this much less likely than the best one does not explain the data. */
 static const double hopeless = 20;
 /* A particle whose log-density falls by this much with one more measurement is fitted to it. */
@@ -50,13 +50,16 @@ static void draw_prior(sked_i_belief *b, int32_t i)
 {
     sked_i_belief_work *w = b->work[0];
     double *p = particle_at(b, i), *x = linear_at(b, i);
-    do {
+    for (int64_t k = 0; k < b->many; k++)
+        x[k] = sked_i_belief_centre(b, k);
+    b->density[i] = -INFINITY;
+    /* Within the ranges of spreads and noise; at last the medians, which are. */
+    for (int draw = 0; draw <= MOST_DRAWS && !(b->density[i] > -INFINITY); draw++) {
         for (int32_t k = 0; k < b->dimension; k++)
-            p[k] = b->prior_mean[k] + b->prior_spread[k] * sked_i_rng_normal(&b->rng[i]);
-        for (int64_t k = 0; k < b->many; k++)
-            x[k] = sked_i_belief_centre(b, k);
+            p[k] = b->prior_mean[k] +
+                   (draw < MOST_DRAWS ? b->prior_spread[k] * sked_i_rng_normal(&b->rng[i]) : 0);
         b->density[i] = sked_i_belief_density(b, w, p, x);
-    } while (!(b->density[i] > -INFINITY)); /* outside the ranges of spreads and noise */
+    }
     sked_i_belief_sample(b, w, p, &b->rng[i], b->guess + i * b->model->count);
     b->weight[i] = 1.0 / b->particles;
 }
@@ -124,7 +127,7 @@ static sked_status learn_traces(sked_i_belief *b, sked_error *err)
     if (st == SKED_OK) {
         know(b, b->model->at_start_up, b->model->mean[b->model->at_start_up]);
         know(b, b->model->at_warm, b->trace.warm);
-        know(b, b->model->at_read, b->trace.read > 0 ? sked_i_log(b->trace.read) : sked_i_nothing);
+        know(b, b->model->at_read, b->trace.read > 0 ? sked_i_model_log(b->trace.read) : sked_i_nothing);
     }
     return st;
 }
@@ -274,8 +277,8 @@ static void normalise_weights(sked_i_belief *b)
     for (int32_t i = 0; i < b->particles; i++)
         best = fmax(best, b->log_weight[i]);
     for (int32_t i = 0; i < b->particles; i++)
-        sum += b->weight[i] = sked_i_exp(fmax(-700, b->log_weight[i] - best));
-    assert(sum >= 1); /* the best weighs 1 */
+        sum += b->weight[i] = best > -INFINITY ? sked_i_exp(fmax(-700, b->log_weight[i] - best)) : 1;
+    assert(sum >= 1); /* the best weighs 1; where none explains anything, all do */
     for (int32_t i = 0; i < b->particles; i++)
         b->weight[i] /= sum;
 }
@@ -291,8 +294,7 @@ static void set_inflation(sked_i_belief *b)
                 return;
             sked_i_model_rates(b->model, sked_i_belief_guess(b, i), &w->rates);
             const double time = sked_i_timing_run(b->data[d].timing, &w->rates, &w->timing);
-            const double z =
-                (b->data[d].log_time - sked_i_log(fmax(time, 1e-300))) / sked_i_belief_noise(b, i);
+            const double z = (b->data[d].log_time - sked_i_model_log(time)) / sked_i_belief_noise(b, i);
             sum += b->weight[i] * z * z;
         }
         b->data[d].inflation = fmax(1, (degrees_of_freedom + sum) / (degrees_of_freedom + 1));

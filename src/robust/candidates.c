@@ -178,7 +178,7 @@ static void correct(const sked_i_candidate_set *candidates, sked_i_candidate *e)
     for (int32_t i = 0; i < candidates->particles; i++)
         if (known->predicted[i] > 0)
             e->predicted[i] *=
-                sked_i_exp(cosine * cosine * sked_i_log(known->estimate / known->predicted[i]));
+                sked_i_exp(cosine * cosine * sked_i_model_log(known->estimate / known->predicted[i]));
 }
 
 sked_status sked_i_candidates_predict(sked_i_candidate_set *candidates, const sked_i_belief *b,
@@ -204,9 +204,9 @@ void sked_i_candidates_expect(const sked_i_candidate *e, const sked_i_belief *b,
 {
     double sum = 0, squares = 0;
     for (int32_t i = 0; i < b->particles; i++)
-        sum += b->weight[i] * sked_i_log(fmax(e->predicted[i], 1e-300));
+        sum += b->weight[i] * sked_i_model_log(e->predicted[i]);
     for (int32_t i = 0; i < b->particles; i++) {
-        const double x = sked_i_log(fmax(e->predicted[i], 1e-300)) - sum, noise = sked_i_belief_noise(b, i);
+        const double x = sked_i_model_log(e->predicted[i]) - sum, noise = sked_i_belief_noise(b, i);
         squares += b->weight[i] * (x * x + noise * noise);
     }
     *mean = sum;

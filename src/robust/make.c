@@ -26,6 +26,7 @@ typedef struct job {
     const sked_i_candidate *warm; /* where it starts from; NULL: nowhere */
     sked_result result;
     sked_status status;
+    bool beyond; /* the guess makes numbers that no method takes: another may not */
     sked_error err;
 } job;
 
@@ -80,6 +81,8 @@ static void run_job(const batch *x, job *j, sked_i_belief_work *w)
     }
     if (j->status == SKED_OK)
         j->status = run_member(x, j, &guess.problem, warm, &j->err);
+    j->beyond = (j->status == SKED_ERR_UNSUPPORTED || j->status == SKED_ERR_ARGUMENT) &&
+                sked_problem_check(&guess.problem, NULL) != SKED_OK;
     sked_schedule_destroy(warm);
     sked_i_guess_close(&guess);
     j->seconds = sked_clock() - begin;
@@ -144,6 +147,8 @@ static sked_status take(sked_i_maker *m, job *j, sked_i_candidate_set *candidate
     for (int32_t k = 0; k < j->result.count && st == SKED_OK && !sked_i_robust_stopped(m->run); k++)
         st = sked_i_candidates_offer(candidates, j->result.schedule[k], sked_i_maker_names[j->member], NULL,
                                      err);
+    if (j->beyond)
+        return st;
     if (j->status == SKED_ERR_UNSUPPORTED)
         m->refuses[j->member] = true;
     else if (j->status != SKED_OK && j->status != SKED_ERR_STOPPED && j->status != SKED_ERR_INFEASIBLE)

@@ -2,6 +2,7 @@
 
 #include "base/explog.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "schedule/schedule.h"
 
 #include <assert.h>
@@ -180,8 +181,8 @@ int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to)
 
 static void set_prior(sked_i_model *m, int64_t at, double median, double spread)
 {
-    assert(at < m->count && median > 0);
-    m->mean[at] = sked_i_log(median);
+    assert(at < m->count && median >= 0);
+    m->mean[at] = sked_i_model_log(median);
     m->spread[at] = spread;
 }
 
@@ -275,37 +276,84 @@ static int32_t kind_behind(const sked_i_model *m, int32_t linked)
 }
 
 /* Of the first pair of the kind of link. */
-static void name_link(const sked_i_model *m, int32_t link, const char *what, char *buf, size_t size)
+static void name_link(const sked_i_model *m, int32_t link, const char *what, sked_i_buffer *out)
 {
     const int32_t n = m->links > 1 ? m->problem->machine->n_link_kinds : 0;
-    snprintf(buf, size, "%s", what);
+    sked_i_buffer_text(out, what);
     for (int64_t k = 0; k < (int64_t)n * n; k++)
         if (m->link_of[k] == link) {
-            snprintf(buf, size, "%s %.20s-%.20s", what, kind_name(m, kind_behind(m, (int32_t)(k / n))),
-                     kind_name(m, kind_behind(m, (int32_t)(k % n))));
+            sked_i_buffer_char(out, ' ');
+            sked_i_buffer_text(out, kind_name(m, kind_behind(m, (int32_t)(k / n))));
+            sked_i_buffer_char(out, '-');
+            sked_i_buffer_text(out, kind_name(m, kind_behind(m, (int32_t)(k % n))));
             return;
         }
 }
 
-const char *sked_i_model_name(const sked_i_model *m, int64_t k, char *buf, size_t size)
+/* Whole, and not always the only one of that name. */
+static void name_parameter(const sked_i_model *m, int64_t k, sked_i_buffer *out)
 {
     const sked_i_names *types = &m->problem->graph->type_names;
-    buf[0] = 0;
-    if (k < m->at_start_up)
-        name_link(m, (int32_t)(k % m->links), k < m->links ? "latency" : "bandwidth", buf, size);
-    else if (k == m->at_start_up)
-        snprintf(buf, size, "start-up");
-    else if (k == m->at_warm)
-        snprintf(buf, size, "warm input");
-    else if (k == m->at_read)
-        snprintf(buf, size, "remote input");
-    else if (k == m->at_type)
-        snprintf(buf, size, types->count > 0 ? "untyped ops" : "all ops");
-    else if (k < m->at_kind)
-        snprintf(buf, size, "type %.50s", sked_i_names_at(types, (int32_t)(k - m->at_type - 1)));
-    else if (k < m->at_op)
-        snprintf(buf, size, "device %.50s", kind_name(m, (int32_t)(k - m->at_kind)));
-    return buf;
+    const char *const alone[] = {"start-up", "warm input", "remote input",
+                                 types->count > 0 ? "untyped ops" : "all ops"};
+    if (k < m->at_start_up) {
+        name_link(m, (int32_t)(k % m->links), k < m->links ? "latency" : "bandwidth", out);
+    } else if (k <= m->at_type) {
+        sked_i_buffer_text(out, alone[k - m->at_start_up]);
+    } else {
+        const bool type = k < m->at_kind;
+        sked_i_buffer_text(out, type ? "type " : "device ");
+        sked_i_buffer_text(out, type ? sked_i_names_at(types, (int32_t)(k - m->at_type - 1))
+                                     : kind_name(m, (int32_t)(k - m->at_kind)));
+    }
+}
+
+/* Adds a name under which no other parameter is: as much of it as there is room for, and its number. */
+static int32_t add_numbered(const sked_i_model *m, sked_i_names *names, const sked_i_buffer *whole, int64_t k)
+{
+    char name[SKED_I_MODEL_NAME];
+    size_t keep = 0;
+    int32_t at = 0;
+    bool fresh = false;
+    for (size_t n = 0; n <= (size_t)whole->size && n <= SKED_I_MODEL_NAME - 28; n++)
+        keep = (whole->data[n] & 0xc0) != 0x80 ? n : keep; /* a character begins there */
+    for (int64_t number = k; at >= 0 && !fresh; number += m->at_op) {
+        snprintf(name, sizeof name, "%.*s%s#%lld", (int)keep, whole->data,
+                 keep < (size_t)whole->size ? "..." : "", (long long)number);
+        at = sked_i_names_add(names, name, strlen(name), &fresh);
+    }
+    return at;
+}
+
+sked_status sked_i_model_names(const sked_i_model *m, sked_i_names *names, sked_error *err)
+{
+    sked_i_buffer whole = {0};
+    int32_t at = 0;
+    for (int64_t k = 0; k < m->at_op && at >= 0 && !whole.failed; k++) {
+        bool fresh = false;
+        whole.size = 0;
+        name_parameter(m, k, &whole);
+        if (!whole.failed && whole.size < SKED_I_MODEL_NAME)
+            at = sked_i_names_add(names, whole.data, (size_t)whole.size, &fresh);
+        if (!whole.failed && at >= 0 && !fresh)
+            at = add_numbered(m, names, &whole, k);
+    }
+    const bool failed = whole.failed || at < 0;
+    sked_i_buffer_free(&whole);
+    return failed ? sked_i_no_memory(err) : SKED_OK;
+}
+
+int64_t sked_i_model_find(const sked_i_model *m, const char *name)
+{
+    sked_i_buffer whole = {0};
+    int64_t found = -1;
+    for (int64_t k = 0; k < m->at_op && found < 0 && !whole.failed; k++) {
+        whole.size = 0;
+        name_parameter(m, k, &whole);
+        found = !whole.failed && strcmp(whole.data, name) == 0 ? k : -1;
+    }
+    sked_i_buffer_free(&whole);
+    return found;
 }
 
 /* ------------------------------------------------------------------ from parameters to rates */
@@ -323,26 +371,29 @@ cleanup:
     return st;
 }
 
-static double exp_within(double x)
+/* Most that logarithms are believed: all times made of such rates are finite. */
+static const double most_rate = 230, most_factor = 100, most_warm = 20;
+
+static double exp_within(double x, double most)
 {
-    return sked_i_exp(x < -300 ? -300 : x > 300 ? 300 : x);
+    return sked_i_exp(x > sked_i_nothing ? fmin(x, most) : sked_i_nothing);
 }
 
 void sked_i_model_rates(const sked_i_model *m, const double *x, sked_i_rates *r)
 {
     for (int32_t k = 0; k < m->links; k++) {
-        r->latency[k] = exp_within(x[k]);
-        r->per_byte[k] = exp_within(x[m->links + k]);
+        r->latency[k] = exp_within(x[k], most_rate);
+        r->per_byte[k] = exp_within(x[m->links + k], most_rate);
     }
-    r->start_up = exp_within(x[m->at_start_up]);
-    r->warm = exp_within(x[m->at_warm]);
-    r->read = m->sized ? 0 : exp_within(x[m->at_read]);
+    r->start_up = exp_within(x[m->at_start_up], most_rate);
+    r->warm = exp_within(x[m->at_warm], most_warm);
+    r->read = m->sized ? 0 : exp_within(x[m->at_read], most_rate);
     for (int32_t k = 0; k < m->kinds; k++)
-        r->kind[k] = exp_within(x[m->at_kind + k]);
+        r->kind[k] = exp_within(x[m->at_kind + k], most_factor);
     for (int32_t i = 0; i < m->ops; i++)
-        r->factor[i] = exp_within(x[m->at_type + m->type_of[i]] + x[m->at_op + i]);
+        r->factor[i] = exp_within(x[m->at_type + m->type_of[i]] + x[m->at_op + i], most_factor);
     for (int32_t i = 0; m->sized && i < m->ops; i++)
-        r->size[i] = m->unit_size[i] * exp_within(x[m->at_size + i]);
+        r->size[i] = m->unit_size[i] * exp_within(x[m->at_size + i], most_factor);
 }
 
 void sked_i_model_state(const sked_i_model *m, sked_i_rates *r)
@@ -404,7 +455,7 @@ static double start_up_share(const sked_i_model *m, int32_t op, int32_t device)
         given = sked_graph_duration_on(m->problem->graph, op, sked_machine_device_name(machine, device));
     if (isnan(given) && type != NULL && m->costs.row != NULL && m->costs.row[op] >= 0)
         given = sked_graph_duration_on(m->problem->graph, op, type);
-    return isnan(given) ? 1 / machine->speed[device] : 1;
+    return isnan(given) ? fmin(1 / machine->speed[device], 1e100) : 1;
 }
 
 static void set_time(sked_i_timing *r, const sked_i_model *m, int32_t op, int32_t device)

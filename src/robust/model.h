@@ -7,11 +7,22 @@
  */
 #ifndef SKED_ROBUST_MODEL_H
 #define SKED_ROBUST_MODEL_H
+#include "base/explog.h"
 #include "problem/costs.h"
 #include "robust/timing.h"
 
+#include <math.h>
+
 /* Logarithm of a rate that is 0 as far as is known. */
 static const double sked_i_nothing = -300;
+/*
+ * Logarithm of a time, a rate or a ratio of two, whatever it is: numbers of hostile targets and files stay
+ * where all that is computed from them is finite.
+ */
+static inline double sked_i_model_log(double x)
+{
+    return sked_i_log(x > 1e-300 ? fmin(x, 1e300) : 1e-300);
+}
 /* Links beyond this many kinds of links share the last one. */
 enum { SKED_I_MOST_LINKS = 12 };
 
@@ -46,8 +57,15 @@ void sked_i_model_close(sked_i_model *m);
 int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to);
 /* The device of this name, or the first of this type that is not `other` (-1: any); -1: none. */
 int32_t sked_i_model_device(const sked_machine *m, const char *name, int32_t other);
-/* "latency", "bandwidth cpu-gpu", "start-up", "type Conv", "device gpu"; "" for single ops. Returns buf. */
-const char *sked_i_model_name(const sked_i_model *m, int64_t parameter, char *buf, size_t size);
+/*
+ * "latency", "bandwidth cpu-gpu", "start-up", "type Conv", "device gpu": one for each parameter up to the
+ * ops, in the order of the vector. What would be too long for a result, or another's name, is cut and has its
+ * number: "type Co...#17". The caller frees them in any case.
+ */
+enum { SKED_I_MODEL_NAME = sizeof((sked_robust_parameter *)0)->name };
+SKED_MUST_CHECK sked_status sked_i_model_names(const sked_i_model *m, sked_i_names *names, sked_error *err);
+/* The first parameter of that whole name, however long; -1: none. O(parameters). */
+int64_t sked_i_model_find(const sked_i_model *m, const char *name);
 
 /* Arrays of the model's sizes, from the arena. */
 SKED_MUST_CHECK sked_status sked_i_rates_open(sked_i_rates *r, sked_i_arena *a, const sked_i_model *m,

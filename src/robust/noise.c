@@ -27,7 +27,7 @@ static double sum_repeats(const sked_i_rounds *l, int64_t *degrees)
         const sked_i_trial *t = &l->trial[k];
         if (isnan(t->time) || !(t->time > 0) || t->entry->times < 2)
             continue;
-        const double x = sked_i_log(t->time / sked_i_candidates_time(t->entry));
+        const double x = sked_i_model_log(t->time / sked_i_candidates_time(t->entry));
         sum += x * x;
         *degrees += t->again;
     }
@@ -44,7 +44,7 @@ static double miss_variance(const sked_i_rounds *l)
         const sked_i_trial *t = &l->trial[k];
         if (t->again || t->resumed || !(t->time > 0) || !(t->expected > 0))
             continue;
-        const double x = sked_i_log(t->time / t->expected);
+        const double x = sked_i_model_log(t->time / t->expected);
         square[n++] = (sked_i_keyed){sked_i_sort_key(x * x), k};
     }
     if (n > 0) {
@@ -96,7 +96,7 @@ sked_i_candidate *sked_i_rounds_contender(const sked_i_rounds *l)
     if (rival == NULL)
         return NULL;
     assert(rival != best && best->times > 0 && rival->times > 0);
-    const double apart = sked_i_log(rival->estimate / best->estimate);
+    const double apart = sked_i_model_log(rival->estimate / best->estimate);
     if (apart >
         clearly_behind * sqrt(best->deviation * best->deviation + rival->deviation * rival->deviation))
         return NULL;

@@ -253,7 +253,7 @@ static sked_status take_answer(pipeline *l, sked_robust_member *m, int32_t k, co
         take_time(l, m, k, o->said.time);
         return record(l, m, k, &o->said, err);
     }
-    if (o->status != SKED_ERR_DEVICE)
+    if (!sked_i_robust_left_out(o->status))
         return sked_i_fail(err, o->status, "%s", o->why.message);
     sked_i_robust_warn(l->opt, "candidate %d of %s was not measured: %s", (int)k, m->label, o->why.message);
     m->failures++;

@@ -142,7 +142,7 @@ double sked_i_belief_differentiate(const sked_i_belief *b, work *w, const sked_i
         w->row[m->at_type + m->type_of[i]] += d.factor[i];
     for (int64_t k = 0; k < m->count; k++)
         w->row[k] /= time;
-    return sked_i_log(time);
+    return sked_i_model_log(time);
 }
 
 /* Misfits, derivatives and covariance of the data at (particle, x); returns half the sum of squared misfits.

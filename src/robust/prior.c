@@ -54,13 +54,13 @@ static void read_one(reader *r, double *median, double *spread)
 /* A link or start-up that is known to cost nothing: too little to matter. */
 static double log_of(const sked_i_model *m, double x)
 {
-    return sked_i_log(fmax(x, 1e-12 * m->time_scale));
+    return sked_i_model_log(fmax(x, 1e-12 * m->time_scale));
 }
 
 static void set_parameter(sked_i_model *m, int64_t k, double median, double spread)
 {
     const bool inverse = k >= m->links && k < m->at_start_up; /* bandwidths are times per byte here */
-    m->mean[k] = inverse ? -sked_i_log(median) : log_of(m, median);
+    m->mean[k] = inverse ? -sked_i_model_log(median) : log_of(m, median);
     m->spread[k] = spread;
 }
 
@@ -126,7 +126,9 @@ static void read_parameter(reader *r)
         sked_i_json_fail(&r->j, "a bandwidth must be above 0");
         return;
     }
-    const int32_t at = sked_i_names_find(&r->names, r->text.data, (size_t)r->text.size);
+    int64_t at = sked_i_names_find(&r->names, r->text.data, (size_t)r->text.size);
+    if (at < 0 && r->text.size >= SKED_I_MODEL_NAME)
+        at = sked_i_model_find(r->m, r->text.data);
     if (strcmp(r->text.data, "op factors") == 0)
         set_normal(r, &r->m->op_spread, sked_i_least_op_spread, sked_i_most_op_spread, median, spread);
     else if (strcmp(r->text.data, "noise") == 0)
@@ -158,25 +160,6 @@ static void read_top(reader *r)
         sked_i_json_fail(j, "a prior needs \"format\": \"%s\" and \"parameters\"", format_id);
 }
 
-/* Names in the order of the vector; of identical ones the first counts. */
-static sked_status name_parameters(reader *r, sked_error *err)
-{
-    for (int64_t k = 0; k < r->m->at_op; k++) {
-        char name[80], numbered[100];
-        bool fresh = true;
-        sked_i_model_name(r->m, k, name, sizeof name);
-        snprintf(numbered, sizeof numbered, "%s", name);
-        int32_t at = sked_i_names_add(&r->names, numbered, strlen(numbered), &fresh);
-        if (at >= 0 && !fresh) { /* keeps the numbering of the vector */
-            snprintf(numbered, sizeof numbered, "%s#%lld", name, (long long)k);
-            at = sked_i_names_add(&r->names, numbered, strlen(numbered), &fresh);
-        }
-        if (at < 0)
-            return sked_i_no_memory(err);
-    }
-    return SKED_OK;
-}
-
 sked_status sked_i_prior_parse(const char *name, const char *text, size_t size, sked_i_model *m,
                                sked_error *err)
 {
@@ -184,7 +167,7 @@ sked_status sked_i_prior_parse(const char *name, const char *text, size_t size, 
     const sked_i_source source = {name, text, size, &none};
     reader r = {.m = m};
     sked_i_json_begin(&r.j, &source, err);
-    sked_status st = name_parameters(&r, err);
+    sked_status st = sked_i_model_names(m, &r.names, err);
     if (st == SKED_OK) {
         read_top(&r);
         st = r.j.status;

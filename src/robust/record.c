@@ -9,45 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char format_id[] = "sked-measurements-1";
-
-/* ------------------------------------------------------------------ which problem */
-
-static uint64_t mix_double(uint64_t h, double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return sked_i_schedule_hash_mix(h, bits);
-}
-
-static uint64_t mix_machine(uint64_t h, const sked_machine *m)
-{
-    for (int32_t d = 0; d < m->n_devices; d++)
-        h = sked_i_schedule_hash_mix(mix_double(mix_double(h, m->speed[d]), m->memory[d]),
-                                     (uint64_t)m->link_kind[d]);
-    for (int64_t k = 0; k < (int64_t)m->n_link_kinds * m->n_link_kinds; k++)
-        if (!isnan(m->link_latency[k]))
-            h = mix_double(mix_double(h, m->link_latency[k]), m->link_bandwidth[k]);
-    return h;
-}
-
-static uint64_t hash_problem(const sked_problem *p)
-{
-    const sked_graph *g = p->graph;
-    uint64_t h = sked_i_schedule_hash_mix(SKED_I_HASH_SEED, (uint64_t)g->n_ops);
-    h = sked_i_schedule_hash_mix(h, (uint64_t)g->n_edges);
-    h = sked_i_schedule_hash_mix(h, (uint64_t)p->devices);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        h = mix_double(mix_double(h, g->duration[i]), g->memory[i]);
-    for (int64_t k = 0; g->on_ptr != NULL && k < g->on_ptr[g->n_ops]; k++)
-        h = mix_double(sked_i_schedule_hash_mix(h, (uint64_t)g->on_name[k]), g->on_duration[k]);
-    for (int64_t e = 0; e < g->n_edges; e++) {
-        h = sked_i_schedule_hash_mix(h, (uint64_t)(uint32_t)g->edge_from[e] << 32 | (uint32_t)g->edge_to[e]);
-        h = mix_double(mix_double(h, g->edge_lag[e]), g->edge_bytes[e]);
-    }
-    return p->machine != NULL ? mix_machine(h, p->machine)
-                              : mix_double(mix_double(h, p->latency), p->bandwidth);
-}
+/* Files of version 1 do not tell all machines apart. */
+static const char format_id[] = "sked-measurements-2", earlier_id[] = "sked-measurements-1";
 
 /* ------------------------------------------------------------------ writing */
 
@@ -56,7 +19,7 @@ void sked_i_record_write_head(const sked_i_record_head *h, sked_i_buffer *out)
     sked_i_buffer_format(out, "{\"format\":\"%s\",\"graph\":", format_id);
     sked_i_buffer_json(out, sked_graph_name(h->problem->graph));
     sked_i_buffer_format(out, ",\"problem\":\"%016llx\",\"devices\":%d,\"target\":",
-                         (unsigned long long)hash_problem(h->problem), (int)h->problem->devices);
+                         (unsigned long long)sked_i_problem_fingerprint(h->problem), (int)h->problem->devices);
     sked_i_buffer_json(out, h->target);
     sked_i_buffer_format(out, ",\"seed\":\"%llu\"}\n", (unsigned long long)h->seed);
 }
@@ -136,21 +99,31 @@ typedef struct reader {
 static void check_hash(reader *r)
 {
     char own[32];
-    snprintf(own, sizeof own, "%016llx", (unsigned long long)hash_problem(r->head->problem));
+    snprintf(own, sizeof own, "%016llx", (unsigned long long)sked_i_problem_fingerprint(r->head->problem));
     sked_i_json_text(&r->j, "\"problem\"", &r->text);
     if (r->j.status == SKED_OK && strcmp(r->text.data, own) != 0)
         sked_i_json_fail_as(&r->j, SKED_ERR_ARGUMENT,
-                            "these measurements are of another graph or machine than the problem's");
+                            "these measurements are of another graph, machine or problem");
 }
 
-static void check_text(reader *r, const char *what, const char *want, sked_status status)
+static void check_target(reader *r)
 {
     char quoted[80], wanted[80];
-    sked_i_json_text(&r->j, what, &r->text);
+    const char *want = r->head->target;
+    sked_i_json_text(&r->j, "the target", &r->text);
     if (r->j.status == SKED_OK && strcmp(r->text.data, want) != 0)
-        sked_i_json_fail_as(&r->j, status, "%s is '%s', not '%s'", what,
+        sked_i_json_fail_as(&r->j, SKED_ERR_ARGUMENT, "the target is '%s', not '%s'",
                             sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted),
                             sked_i_quote(want, strlen(want), wanted, sizeof wanted));
+}
+
+static void check_format(reader *r)
+{
+    sked_i_json_text(&r->j, "the format", &r->text);
+    if (r->j.status == SKED_OK && strcmp(r->text.data, earlier_id) == 0)
+        sked_i_json_fail(&r->j, "%s does not say which machine was measured: measure again", earlier_id);
+    else if (r->j.status == SKED_OK && strcmp(r->text.data, format_id) != 0)
+        sked_i_json_fail(&r->j, "the format is not '%s'", format_id);
 }
 
 static void read_seed(reader *r)
@@ -167,11 +140,11 @@ static void read_head(reader *r)
     sked_i_json_enter(j, '{', "the first line");
     for (int k; (k = sked_i_json_field(j, &head_fields, &seen)) >= 0;) {
         if (k == HEAD_FORMAT)
-            check_text(r, "the format", format_id, SKED_ERR_FORMAT);
+            check_format(r);
         else if (k == HEAD_PROBLEM)
             check_hash(r);
         else if (k == HEAD_TARGET)
-            check_text(r, "the target", r->head->target, SKED_ERR_ARGUMENT);
+            check_target(r);
         else if (k == HEAD_SEED)
             read_seed(r);
         else
@@ -220,12 +193,26 @@ static void read_place(reader *r, void *data, int32_t i)
     line->schedule->start[op] = i;
 }
 
+static double read_amount(reader *r, const char *what)
+{
+    const double x = sked_i_json_number(&r->j, what);
+    if (r->j.status == SKED_OK && !(x >= 0 && x < SKED_I_MOST_TIME))
+        sked_i_json_fail(&r->j, "%s must be a number from 0 to 1e100", what);
+    return x;
+}
+
+static double read_time(reader *r)
+{
+    sked_error why = {0};
+    const double x = sked_i_json_number(&r->j, "\"time\"");
+    if (r->j.status == SKED_OK && sked_i_answer_check_time(x, false, &why) != SKED_OK)
+        sked_i_json_fail(&r->j, "%s", why.message);
+    return x;
+}
+
 static void read_moment(reader *r, void *data, int32_t i)
 {
-    double *moment = data;
-    moment[i] = sked_i_json_number(&r->j, "a traced time");
-    if (r->j.status == SKED_OK && !(moment[i] >= 0 && moment[i] < 1e100))
-        sked_i_json_fail(&r->j, "a traced time is a number from 0 to 1e100");
+    ((double *)data)[i] = read_amount(r, "a traced time");
 }
 
 static void read_method(reader *r, sked_i_record_line *line)
@@ -234,14 +221,6 @@ static void read_method(reader *r, sked_i_record_line *line)
     for (int k = 0; r->j.status == SKED_OK && k < r->n_methods; k++)
         if (strcmp(r->text.data, r->methods[k]) == 0)
             line->method = k;
-}
-
-static double read_amount(reader *r, const char *what)
-{
-    const double x = sked_i_json_number(&r->j, what);
-    if (r->j.status == SKED_OK && !(x >= 0 && x < 1e100))
-        sked_i_json_fail(&r->j, "%s must be a number from 0 to 1e100", what);
-    return x;
 }
 
 static void read_trace(reader *r, double **moment, const char *what)
@@ -267,10 +246,10 @@ static void read_value(reader *r, int key, sked_i_record_line *line)
         line->failed = true;
     } else if (key == LINE_RUNS) {
         line->said.runs = (int32_t)sked_i_json_integer(&r->j, "\"runs\"", 1, 1000000000);
-    } else if (key == LINE_TIME || key == LINE_DEVIATION) {
-        const bool time = key == LINE_TIME;
-        *(time ? &line->said.time : &line->said.deviation) =
-            read_amount(r, time ? "\"time\"" : "\"deviation\"");
+    } else if (key == LINE_TIME) {
+        line->said.time = read_time(r);
+    } else if (key == LINE_DEVIATION) {
+        line->said.deviation = read_amount(r, "\"deviation\"");
     } else {
         const bool start = key == LINE_START;
         read_trace(r, start ? &line->said.start : &line->said.finish, start ? "\"start\"" : "\"finish\"");

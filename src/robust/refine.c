@@ -78,7 +78,7 @@ static double judge(refiner *r)
     double sum = 0;
     chain_devices(r);
     for (int g = 0; g < GUESSES; g++)
-        sum += sked_i_log(fmax(1e-300, sked_i_timing_run(&r->timing, &r->rates[g], &r->work)));
+        sum += sked_i_model_log(sked_i_timing_run(&r->timing, &r->rates[g], &r->work));
     return sum / GUESSES;
 }
 

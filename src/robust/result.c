@@ -137,6 +137,12 @@ static const double quantile[5] = {0.05, 0.25, 0.5, 0.75, 0.95};
 static const double normal[5] = {-1.6448536269514722, -0.6744897501960817, 0, 0.6744897501960817,
                                  1.6448536269514722};
 
+/* The square of what it gives is a number, too. */
+static double exp_within(double x)
+{
+    return sked_i_exp(fmax(-300, fmin(300, x)));
+}
+
 /*
  * A parameter from its logarithm in every guess: `row` of guess i is data[i * stride]. inverse: the user
  * knows 1 / it. list: room for two of each particle.
@@ -147,9 +153,9 @@ static void describe(sked_robust_parameter *p, const sked_i_log_normal *prior, c
     double mean = 0, squares = 0, below = 0;
     const double sign = inverse ? -1 : 1;
     for (int k = 0; k < 5; k++)
-        p->prior[k] = sked_i_exp(fmax(-700, fmin(700, sign * prior->mean + prior->spread * normal[k])));
+        p->prior[k] = exp_within(sign * prior->mean + prior->spread * normal[k]);
     for (int32_t i = 0; i < b->particles; i++) {
-        const double value = sked_i_exp(fmax(-700, fmin(700, sign * data[i * stride])));
+        const double value = exp_within(sign * data[i * stride]);
         list[i] = (sked_i_keyed){sked_i_sort_key(value), i};
         mean += b->weight[i] * value;
     }
@@ -172,6 +178,7 @@ typedef struct teller {
     const sked_i_rounds *l;
     sked_robust_result *r;
     sked_i_keyed *list; /* [2 * particles] */
+    sked_i_names names; /* of the vector's parameters */
 } teller;
 
 /* One of the vector's parameters. */
@@ -180,7 +187,7 @@ static void tell_parameter(teller *t, int64_t k)
     const sked_i_belief *b = &t->l->belief;
     const sked_i_log_normal prior = {t->l->model.mean[k], t->l->model.spread[k]};
     sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
-    sked_i_model_name(&t->l->model, k, p->name, sizeof p->name);
+    snprintf(p->name, sizeof p->name, "%s", sked_i_names_at(&t->names, (int32_t)k));
     describe(p, &prior, b, b->guess + k, t->l->model.count,
              k >= t->l->model.links && k < t->l->model.at_start_up, t->list);
 }
@@ -211,7 +218,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     const sked_i_model *m = &l->model;
     sked_status st = SKED_OK;
     sked_i_arena work = {0};
-    teller t = {l, r, NULL};
+    teller t = {.l = l, .r = r};
     sked_i_keyed *types;
     bool *chosen;
     SKED_OWN(&work, t.list, 2 * (int64_t)l->belief.particles);
@@ -219,6 +226,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     SKED_OWN0(&work, chosen, m->types);
     SKED_NEW0(r->parameter, m->at_start_up + 5 + MOST_TYPES + m->kinds);
     choose_types(m, types, chosen);
+    SKED_TRY(sked_i_model_names(m, &t.names, err));
     for (int32_t k = 0; k < m->links; k++) {
         tell_parameter(&t, k);
         tell_parameter(&t, m->links + k);
@@ -236,6 +244,7 @@ static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked
     tell_behind(&t, "noise", SKED_I_NOISE, &m->noise);
     r->noise = r->parameter[r->parameters - 1].mean;
 cleanup:
+    sked_i_names_free(&t.names);
     sked_i_arena_free(&work);
     return st;
 }
@@ -335,11 +344,12 @@ static sked_status add_profile(const fitted *f, sked_error *err)
     const sked_graph *g = f->m->problem->graph;
     sked_status st = SKED_OK;
     for (int32_t i = 0; st == SKED_OK && i < g->n_ops; i++) {
-        char name[1100];
+        char number[16];
         bool any = false;
         const double base = g->duration[i];
         const double kind = f->m->problem->machine == NULL ? f->rates->kind[0] : 1;
-        sked_graph_op_name(g, i, name, sizeof name);
+        const char *name = g->op_names.count > 0 ? sked_i_names_at(&g->op_names, i)
+                                                 : sked_graph_op_name(g, i, number, sizeof number);
         if (g->on_ptr != NULL)
             st = add_times_by_device(f, i, name, &any, err);
         if (st == SKED_OK && !any && base > 0)
@@ -349,27 +359,75 @@ static sked_status add_profile(const fitted *f, sked_error *err)
     return st;
 }
 
-static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
+static sked_status build_machine(const sked_i_model *m, const double *parameter, sked_i_rates *rates,
+                                 sked_machine **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_machine_builder *b = NULL;
-    sked_i_arena work = {0};
-    sked_i_rates rates;
-    double *mean;
-    SKED_OWN(&work, mean, l->model.count);
-    SKED_TRY(sked_i_rates_open(&rates, &work, &l->model, err));
-    sked_i_belief_mean(&l->belief, mean);
-    sked_i_model_rates(&l->model, mean, &rates);
-    sked_i_model_state(&l->model, &rates);
+    sked_i_model_rates(m, parameter, rates);
+    sked_i_model_state(m, rates);
     SKED_TRY(sked_machine_builder_create("fitted", &b, err));
-    const fitted f = {&l->model, &rates, b};
+    const fitted f = {m, rates, b};
     SKED_TRY(add_devices(&f, err));
     SKED_TRY(add_links(&f, err));
     SKED_TRY(add_profile(&f, err));
-    SKED_TRY(sked_machine_builder_finish(b, &r->machine, err));
+    SKED_TRY(sked_machine_builder_finish(b, out, err));
+cleanup:
+    sked_machine_builder_destroy(b);
+    return st;
+}
+
+/* Does a method take the machine? Whether a schedule on it keeps a promise or a limit is another question. */
+static sked_status check_machine(const sked_problem *p, const sked_machine *m, sked_error *err)
+{
+    sked_problem q = *p;
+    q.machine = m;
+    q.latency = 0;
+    q.bandwidth = q.horizon = q.memory_limit = INFINITY;
+    const sked_status st = sked_problem_check(&q, err);
+    return st == SKED_ERR_INFEASIBLE ? SKED_OK : st;
+}
+
+/*
+ * What was learnt, as far as a machine can say it: targets may have told of times that no problem can add up.
+ * Then what is farther from the prior than `far` is cut off there, as little as will do.
+ */
+static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
+{
+    static const double far[] = {INFINITY, 64, 16, 4, 1, 0};
+    const sked_i_model *m = &l->model;
+    sked_status st = SKED_OK;
+    sked_i_arena work = {0};
+    sked_i_rates rates;
+    sked_error why = {0};
+    double *mean;
+    SKED_OWN(&work, mean, m->count);
+    SKED_TRY(sked_i_rates_open(&rates, &work, m, err));
+    sked_i_belief_mean(&l->belief, mean);
+    for (size_t k = 0; k < sizeof far / sizeof *far && r->machine == NULL; k++) {
+        for (int64_t i = 0; i < m->count; i++)
+            mean[i] = fmax(m->mean[i] - far[k], fmin(mean[i], m->mean[i] + far[k]));
+        why = (sked_error){0};
+        st = build_machine(m, mean, &rates, &r->machine, &why);
+        if (st == SKED_OK)
+            st = check_machine(l->run->problem, r->machine, &why);
+        if (st == SKED_ERR_MEMORY)
+            SKED_TRY(sked_i_no_memory(err));
+        if (st == SKED_OK && k > 0)
+            sked_i_robust_warn(l->run->opt,
+                               "the fitted machine is cut off at %g times what was expected: the "
+                               "times measured are more than a machine can say",
+                               sked_i_exp(far[k]));
+        if (st != SKED_OK) {
+            sked_machine_destroy(r->machine);
+            r->machine = NULL;
+        }
+    }
+    if (st != SKED_OK)
+        sked_i_robust_warn(l->run->opt, "there is no fitted machine: %s", why.message);
+    st = SKED_OK;
 cleanup:
     sked_i_arena_free(&work);
-    sked_machine_builder_destroy(b);
     return st;
 }
 

@@ -13,6 +13,11 @@ typedef struct sked_i_robust_run {
     int ranks; /* that measure at once */
 } sked_i_robust_run;
 
+/* The target cannot measure this schedule: others can still be measured. */
+static inline bool sked_i_robust_left_out(sked_status st)
+{
+    return st == SKED_ERR_DEVICE || st == SKED_ERR_INVALID;
+}
 bool sked_i_robust_stopped(const sked_i_robust_run *run);
 void sked_i_robust_member_destroy(sked_robust_member *m); /* NULL: nothing */
 

@@ -133,8 +133,8 @@ static bool absurd(const sked_i_rounds *l, const sked_i_candidate *e, double tim
 }
 
 /*
- * The target is asked for schedules, each on a rank of its own. DEVICE and times that are none become NAN in
- * judge_answer, with a warning and l->failure.
+ * The target is asked for schedules, each on a rank of its own. Those left out become NAN in judge_answer,
+ * with a warning and l->failure.
  */
 static sked_status ask(sked_i_rounds *l, sked_i_order *orders, int count, sked_error *err)
 {
@@ -144,7 +144,7 @@ static sked_status ask(sked_i_rounds *l, sked_i_order *orders, int count, sked_e
     l->measuring += sked_clock() - begin;
     l->asked += count;
     for (int k = 0; k < count && st == SKED_OK; k++) {
-        st = orders[k].status == SKED_ERR_DEVICE ? SKED_OK : orders[k].status;
+        st = sked_i_robust_left_out(orders[k].status) ? SKED_OK : orders[k].status;
         if (st != SKED_OK && st != SKED_ERR_STOPPED)
             return sked_i_fail(err, st, "%s", orders[k].why.message);
     }
@@ -154,12 +154,9 @@ static sked_status ask(sked_i_rounds *l, sked_i_order *orders, int count, sked_e
 /* The time an order was answered with. NAN: none, and l->failure says why. */
 static double judge_answer(sked_i_rounds *l, const sked_i_order *o)
 {
-    if (o->status == SKED_OK && o->said.time >= 0 && o->said.time < INFINITY)
-        return o->said.time;
     if (o->status == SKED_OK)
-        snprintf(l->failure, sizeof l->failure, "the target says %g", o->said.time);
-    else
-        snprintf(l->failure, sizeof l->failure, "%s", o->why.message);
+        return o->said.time;
+    snprintf(l->failure, sizeof l->failure, "%s", o->why.message);
     sked_i_robust_warn(l->run->opt, "measurement %lld failed: %s", (long long)l->trials + 1, l->failure);
     return NAN;
 }
@@ -432,7 +429,7 @@ static sked_status check(const sked_i_robust_run *run, sked_error *err)
     const sked_problem *p = run->problem;
     if (run->opt->measurements < 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "the loop needs one measurement at least");
-    if (isinf(run->opt->time_limit) && run->opt->iterations == 0)
+    if (!(run->opt->time_limit < INFINITY) && run->opt->iterations <= 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "the loop needs a time limit or a number of iterations");
     if (p->objective != SKED_OBJECTIVE_MAKESPAN || p->ii != 0 || p->fix_start != NULL)
         return sked_i_fail(

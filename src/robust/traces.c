@@ -105,7 +105,7 @@ static void sum_looks(sked_i_traces *t, int64_t cells)
     for (int64_t k = 0; k < t->n_looks; k++) {
         const sked_i_traces_look *o = &t->look[k];
         const double work = fmax(o->took - t->read * o->remote, least_work * o->took);
-        const double x = sked_i_log(work / o->base);
+        const double x = sked_i_model_log(work / o->base);
         t->sum[o->cell] += x;
         t->square[o->cell] += x * x;
         t->seen[o->cell]++;

@@ -56,16 +56,37 @@ static size_t line_begin(const char *text, size_t size)
     return size;
 }
 
-/* Where the first line begins that begins with '{'; `size`: there is none. */
+/* Brackets that a line opens, less those that it closes; of JSON, whose strings end within their line. */
+static int64_t open_brackets(const char *s, const char *end)
+{
+    int64_t open = 0;
+    for (bool quoted = false; s < end; s++) {
+        if (quoted && *s == '\\' && s + 1 < end)
+            s++;
+        else if (*s == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            open += (*s == '{' || *s == '[') - (*s == '}' || *s == ']');
+    }
+    return open;
+}
+
+/*
+ * The line that begins with '{' from which on all brackets close: the last thing printed begins there. Where
+ * there is none, the first line that begins so, for what is wrong with it; `size`: there is none of these.
+ */
 static size_t find_object(const char *text, size_t size)
 {
-    for (size_t at = 0; at < size;) {
-        if (text[at] == '{')
-            return at;
-        const char *line = memchr(text + at, '\n', size - at);
-        at = line != NULL ? (size_t)(line - text) + 1 : size;
+    size_t found = size;
+    int64_t open = 0;
+    for (size_t end = size, at; end > 0; end = at > 0 ? at - 1 : 0) {
+        at = line_begin(text, end);
+        open += open_brackets(text + at, text + end);
+        found = text[at] == '{' ? at : found;
+        if (found == at && open == 0)
+            break;
     }
-    return size;
+    return found;
 }
 
 /*
@@ -124,6 +145,7 @@ static void take_entry(reader *r, const entry *e)
 {
     sked_i_json *j = &r->j;
     char label[80];
+    sked_error why = {0};
     sked_i_op_label(r->problem->graph, e->op, label, sizeof label);
     assert(e->op >= 0 && e->op < r->problem->graph->n_ops);
     if (!isnan(r->trace.start[e->op]))
@@ -131,10 +153,8 @@ static void take_entry(reader *r, const entry *e)
     else if (e->device >= 0 && e->device != r->schedule->device[e->op])
         sked_i_json_fail_as(j, SKED_ERR_INVALID, "op '%s' ran on device %d; the schedule has it on %d", label,
                             (int)e->device, (int)r->schedule->device[e->op]);
-    else if (!(e->start >= 0 && e->finish >= e->start && e->finish < SKED_I_MOST_TIME))
-        sked_i_json_fail_as(j, SKED_ERR_INVALID,
-                            "op '%s' starts at %g and finishes at %g; 0 <= start <= finish < %g must hold",
-                            label, e->start, e->finish, SKED_I_MOST_TIME);
+    else if (sked_i_answer_check_op(r->problem->graph, e->op, e->start, e->finish, &why) != SKED_OK)
+        sked_i_json_fail_as(j, SKED_ERR_INVALID, "%s", why.message);
     else {
         r->trace.start[e->op] = e->start;
         r->trace.finish[e->op] = e->finish;
@@ -232,16 +252,15 @@ sked_status sked_i_answer_read(const char *name, const char *text, size_t size, 
                                const sked_schedule *s, bool timed, sked_i_trace *out, sked_error *err)
 {
     reader r = {.problem = p, .schedule = s};
+    sked_error why = {0};
     const size_t end = without_space(text, size), at = find_object(text, end);
     sked_status st = SKED_OK;
     if (is_object(text, at, end))
         st = parse_object(&r, name, text + at, end - at, err);
     else if (!find_number(text, end, &r.trace.time))
         st = sked_i_fail(err, SKED_ERR_FORMAT, "%s: no time was printed", name);
-    if (st == SKED_OK &&
-        !(r.trace.time >= 0 && r.trace.time < SKED_I_MOST_TIME && (r.trace.time > 0 || !timed)))
-        st = sked_i_fail(err, SKED_ERR_INVALID, "%s: the time %g is not %s 0 and below %g", name,
-                         r.trace.time, timed ? "above" : "at least", SKED_I_MOST_TIME);
+    if (st == SKED_OK && sked_i_answer_check_time(r.trace.time, timed, &why) != SKED_OK)
+        st = sked_i_fail(err, SKED_ERR_INVALID, "%s: %s", name, why.message);
     if (st == SKED_OK)
         *out = r.trace;
     else

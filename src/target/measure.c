@@ -29,6 +29,35 @@ void sked_i_answer_trace_drop(sked_i_trace *r)
     r->start = r->finish = NULL;
 }
 
+sked_status sked_i_answer_check_time(double time, bool timed, sked_error *why)
+{
+    if ((time == 0 && !timed) || (time >= SKED_I_LEAST_TIME && time < SKED_I_MOST_TIME))
+        return SKED_OK;
+    return sked_i_fail(why, SKED_ERR_DEVICE, "the time %g is not %sfrom %g to %g", time,
+                       timed ? "" : "0, nor ", SKED_I_LEAST_TIME, SKED_I_MOST_TIME);
+}
+
+sked_status sked_i_answer_check_op(const sked_graph *g, int32_t op, double start, double finish,
+                                   sked_error *why)
+{
+    char label[80];
+    if (start >= 0 && finish >= start && finish < SKED_I_MOST_TIME)
+        return SKED_OK;
+    return sked_i_fail(why, SKED_ERR_DEVICE,
+                       "op '%s' starts at %g and finishes at %g; 0 <= start <= finish < %g must hold",
+                       sked_i_op_label(g, op, label, sizeof label), start, finish, SKED_I_MOST_TIME);
+}
+
+/* What no reader has looked at: models compute, threads count, callers' functions say what they like. */
+static sked_status check_run(const sked_target *t, const sked_i_trace *r, sked_error *err)
+{
+    const sked_graph *g = t->problem.graph;
+    sked_status st = sked_i_answer_check_time(r->time, t->work > 0, err);
+    for (int32_t i = 0; r->start != NULL && i < g->n_ops && st == SKED_OK; i++)
+        st = sked_i_answer_check_op(g, i, r->start[i], r->finish[i], err);
+    return st;
+}
+
 /* One run of the replay; the times of ops only where they are wanted. */
 static sked_status replay(sked_target *t, const sked_schedule *s, sked_i_trace *out, sked_error *err)
 {
@@ -56,9 +85,11 @@ cleanup:
 static sked_status run_once(sked_target *t, const sked_schedule *s, sked_i_trace *out, sked_error *err)
 {
     const sked_i_target_part *first = &t->part[0];
-    const sked_status st =
+    sked_status st =
         first->kind->run != NULL ? first->kind->run(t, first->setting, s, out, err) : replay(t, s, out, err);
     t->runs++;
+    if (st == SKED_OK)
+        st = check_run(t, out, err);
     if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE)
         sked_i_answer_trace_drop(out);
     return st;

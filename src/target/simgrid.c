@@ -248,7 +248,7 @@ static sked_status run(sked_target *t, const double *setting, const sked_schedul
 {
     sked_error cause = {0};
     const sked_status st = simulate(t, setting, s, out, &cause);
-    const bool wrong = st == SKED_ERR_FORMAT || st == SKED_ERR_ARGUMENT;
+    const bool wrong = st == SKED_ERR_FORMAT || st == SKED_ERR_ARGUMENT || st == SKED_ERR_INVALID;
     return st == SKED_OK ? st : sked_i_fail(err, wrong ? SKED_ERR_DEVICE : st, "%s", cause.message);
 }
 

@@ -75,6 +75,7 @@ sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_er
     if (p->devices <= 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "a target measures schedules on devices: give their number");
+    SKED_TRY(sked_problem_check(p, err));
     SKED_TRY(sked_i_lower_profile(p, &t->profiled, err));
     t->problem = t->profiled.problem;
     SKED_TRY(open_parts(t, err));

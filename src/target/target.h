@@ -27,8 +27,12 @@ enum { SKED_I_TARGET_COMMON(SKED_I_TARGET_COMMON_ID) SKED_I_TARGET_COMMON_OPTION
 enum { SKED_I_TRACE_AUTO, SKED_I_TRACE_TRUE, SKED_I_TRACE_FALSE };
 enum { SKED_I_PARALLEL_AUTO, SKED_I_PARALLEL_TRUE, SKED_I_PARALLEL_FALSE };
 
-/* Times of measurements and traces are below it. */
-#define SKED_I_MOST_TIME 1e100
+/*
+ * Times of measurements and traces are below the one; a measured time that is not 0 is at least the other, so
+ * that speedups and their logarithms are numbers.
+ */
+#define SKED_I_MOST_TIME  1e100
+#define SKED_I_LEAST_TIME 1e-100
 
 /* One run of a schedule. */
 typedef struct sked_i_trace {
@@ -38,6 +42,13 @@ typedef struct sked_i_trace {
 void sked_i_answer_trace_free(sked_i_trace *r);
 /* Frees start and finish; the time stays. */
 void sked_i_answer_trace_drop(sked_i_trace *r);
+/*
+ * measure.c. The one rule of what a run may say, whoever ran it. `timed`: the ops take time, so their run
+ * does. Otherwise DEVICE; *why (may be NULL) says it of op or time.
+ */
+SKED_MUST_CHECK sked_status sked_i_answer_check_time(double time, bool timed, sked_error *why);
+SKED_MUST_CHECK sked_status sked_i_answer_check_op(const sked_graph *g, int32_t op, double start,
+                                                   double finish, sked_error *why);
 
 typedef struct sked_i_target_part {
     const struct sked_i_target *kind;

@@ -219,7 +219,7 @@ static void print_winner(const sked_robust_result *r)
            human(m->time, time, sizeof time), target_speedup(m), m->proxy[m->best], m->label);
     printf("measured     %d times", (int)r->measurements);
     if (r->failures > 0)
-        printf(", %d failed", (int)r->failures);
+        printf(r->one_shot ? ", %d of them left out" : ", %d failed", (int)r->failures);
     if (isfinite(r->noise))
         printf(", noise %.2g %%", 100 * r->noise);
     if (!r->one_shot || r->end == SKED_ROBUST_STOPPED)
@@ -282,6 +282,7 @@ static void json_members(json_out *j, const sked_robust_result *r)
         json_text(j, "method", m->label);
         json_number(j, "candidates", m->asked);
         json_number(j, "measured", measured(m));
+        json_number(j, "left_out", m->failures);
         json_number(j, "proxy_speedup", proxy_speedup(m));
         json_number(j, "target_speedup", target_speedup(m));
         json_number(j, "ged", m->ged);

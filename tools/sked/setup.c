@@ -1,4 +1,5 @@
 /* A graph and a problem from the options that several commands share. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli.h"
 
 #include <math.h>
@@ -15,31 +16,40 @@ sked_status load_graph(const arguments *a, const char *path, sked_graph **out, s
     return sked_graph_read(path, &opt, out, err);
 }
 
+static sked_status refuse_resource(const setup *s, const char *name, sked_error *err)
+{
+    char hint[160] = "";
+    const int32_t n = sked_graph_resource_count(s->graph);
+    const char **names = malloc(((size_t)n + 1) * sizeof *names);
+    for (int32_t i = 0; names && i < n; i++)
+        names[i] = sked_graph_resource_name(s->graph, i);
+    if (names)
+        sked_suggest(name, names, n, hint, sizeof hint);
+    free(names);
+    return fail(err, SKED_ERR_ARGUMENT, "--capacity: the graph has no resource '%.255s'%s", name, hint);
+}
+
 /* --capacity NAME=K; K may be "unlimited". */
 static sked_status set_capacity(const char *text, setup *s, sked_error *err)
 {
-    char name[256], hint[160] = "";
     const char *equals = strrchr(text, '=');
-    if (equals == NULL || equals == text || (size_t)(equals - text) >= sizeof name)
+    if (equals == NULL || equals == text)
         return fail(err, SKED_ERR_ARGUMENT, "--capacity expects NAME=K, not '%.80s'", text);
-    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    char *name = strndup(text, (size_t)(equals - text));
+    if (name == NULL)
+        return fail(err, SKED_ERR_MEMORY, "out of memory");
     const int32_t r = sked_graph_find_resource(s->graph, name);
-    if (r < 0) {
-        const int32_t n = sked_graph_resource_count(s->graph);
-        const char **names = malloc(((size_t)n + 1) * sizeof *names);
-        for (int32_t i = 0; names && i < n; i++)
-            names[i] = sked_graph_resource_name(s->graph, i);
-        if (names)
-            sked_suggest(name, names, n, hint, sizeof hint);
-        free(names);
-        return fail(err, SKED_ERR_ARGUMENT, "--capacity: the graph has no resource '%s'%s", name, hint);
-    }
-    if (strcmp(equals + 1, "unlimited") == 0)
+    sked_status st = SKED_OK;
+    if (r < 0)
+        st = refuse_resource(s, name, err);
+    else if (strcmp(equals + 1, "unlimited") == 0)
         s->capacity[r] = INFINITY;
     else if (!sked_parse_number(equals + 1, &s->capacity[r]) || s->capacity[r] < 0)
-        return fail(err, SKED_ERR_ARGUMENT,
-                    "--capacity %s expects a number, 0 or more, or unlimited, not '%.60s'", name, equals + 1);
-    return SKED_OK;
+        st = fail(err, SKED_ERR_ARGUMENT,
+                  "--capacity %.255s expects a number, 0 or more, or unlimited, not '%.60s'", name,
+                  equals + 1);
+    free(name);
+    return st;
 }
 
 static sked_status set_capacities(const arguments *a, setup *s, sked_error *err)
