@@ -10,6 +10,7 @@ typedef struct target {
     const sked_problem *problem;
     int calls, fail_at; /* fail_at: from this call on it fails with `status` */
     sked_status status;
+    const char *message; /* NULL: "no power" */
     bool trace;
     double factor;        /* of the makespan; its time */
     double finish_factor; /* of the finish times it traces */
@@ -39,7 +40,10 @@ static sked_status measure(void *data, const sked_schedule *s, double *time, dou
     *time = makespan * t->factor;
     if (++t->calls <= t->fail_at || t->fail_at < 0)
         return SKED_OK;
-    snprintf(err->message, sizeof err->message, "no power");
+    if (t->message != NULL) /* as a program may that has bytes, not a text */
+        memcpy(err->message, t->message, strlen(t->message));
+    else
+        snprintf(err->message, sizeof err->message, "no power");
     return err->status = t->status;
 }
 
@@ -135,6 +139,41 @@ static void refuses(scene *s, const char *why)
         fail_msg("'%s' does not say '%s'", s->target.warning, why);
 }
 
+/* What the function says is printed: a terminal must not obey it, and it may have no end. */
+static void messages_are_printable(void **state)
+{
+    (void)state;
+    scene s;
+    char endless[sizeof((sked_error){0}).message + 1];
+    memset(endless, 7, sizeof endless - 1);
+    endless[sizeof endless - 1] = 0;
+    static const char raw[] = "red \x1b[31m\xff\n\xc2\x85 end", shown[] = "red \\x1b[31m\\xff\\n\\u0085 end";
+    const char *const messages[] = {raw, endless, ""}, *const parts[] = {shown, "\\x07\\x07", "failure"};
+    open_scene(&s);
+    s.target.fail_at = 0;
+    for (int k = 0; k < 3; k++)
+        for (int one_shot = 0; one_shot < 2; one_shot++) {
+            s.target.message = messages[k];
+            s.target.status = SKED_ERR_DEVICE;
+            s.options.one_shot = one_shot;
+            s.options.candidates = s.options.top = 2;
+            s.options.method = one_shot ? "list" : NULL;
+            FAILS(SKED_ERR_DEVICE, "measured none",
+                  sked_robust(&s.problem, NULL, &s.options, &s.result, err));
+            for (const char *c = s.target.warning; *c; c++)
+                assert_in_range(*c, ' ', '~');
+            if (strstr(s.target.warning, parts[k]) == NULL)
+                fail_msg("'%s' does not say '%s'", s.target.warning, parts[k]);
+            s.target.status = SKED_ERR_UNSUPPORTED;
+            FAILS(SKED_ERR_UNSUPPORTED, k < 2 ? parts[k] : "unsupported",
+                  sked_robust(&s.problem, NULL, &s.options, &s.result, err));
+        }
+    s.target.status = (sked_status)77;
+    FAILS(SKED_ERR_ARGUMENT, "77, which is no status",
+          sked_robust(&s.problem, NULL, &s.options, &s.result, err));
+    close_scene(&s);
+}
+
 static void nonsense_is_no_measurement(void **state)
 {
     (void)state;
@@ -157,9 +196,8 @@ static void nonsense_is_no_measurement(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_function_measures),
-        cmocka_unit_test(one_shot_too),
-        cmocka_unit_test(failures_have_two_kinds),
+        cmocka_unit_test(the_function_measures),      cmocka_unit_test(one_shot_too),
+        cmocka_unit_test(failures_have_two_kinds),    cmocka_unit_test(messages_are_printable),
         cmocka_unit_test(nonsense_is_no_measurement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

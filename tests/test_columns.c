@@ -149,11 +149,18 @@ static void bad_columns_are_refused(void **state)
     c.duration = NULL;
     FAILS(SKED_ERR_ARGUMENT, "durations", sked_builder_add_columns(b, &c, err));
     c = all_columns();
+    FAILS(SKED_ERR_ARGUMENT, "durations", sked_builder_add_columns(b, &c, err)); /* it stays failed */
+    sked_builder_destroy(b);
+    b = fresh();
     c.to = NULL;
     FAILS(SKED_ERR_ARGUMENT, "both ends", sked_builder_add_columns(b, &c, err));
+    sked_builder_destroy(b);
+    b = fresh();
     c = all_columns();
     c.edges = -1;
     FAILS(SKED_ERR_ARGUMENT, "0 or more", sked_builder_add_columns(b, &c, err));
+    sked_builder_destroy(b);
+    b = fresh();
     c = (sked_columns){0};
     FAILS(SKED_ERR_ARGUMENT, "sked_columns_init", sked_builder_add_columns(b, &c, err));
     assert_int_equal(sked_builder_op_count(b), 0);

@@ -315,7 +315,7 @@ static void refuses(void **state)
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r};
     options_of(&opt, &l, 0);
-    FAILS(SKED_ERR_ARGUMENT, "one measurement", sked_robust(&p, "proxy", &opt, &r, err));
+    FAILS(SKED_ERR_ARGUMENT, "measurements must be from 1", sked_robust(&p, "proxy", &opt, &r, err));
     options_of(&opt, &l, 3);
     opt.iterations = 0;
     FAILS(SKED_ERR_ARGUMENT, "time limit", sked_robust(&p, "proxy", &opt, &r, err));

@@ -196,7 +196,7 @@ static void given_candidates(void **state)
     sked_robust_result_clear(&again);
     FAILS(SKED_ERR_INVALID, "candidate 0 of those given", sked_robust(&other, "noisy", &opt, &again, err));
     opt.n_given = 0;
-    FAILS(SKED_ERR_ARGUMENT, "one at least", sked_robust(&p, "noisy", &opt, &again, err));
+    FAILS(SKED_ERR_ARGUMENT, "n_given must be 1 or more", sked_robust(&p, "noisy", &opt, &again, err));
     opt.n_given = 1;
     opt.one_shot = false;
     FAILS(SKED_ERR_ARGUMENT, "for one-shot", sked_robust(&p, "noisy", &opt, &again, err));
@@ -569,10 +569,10 @@ static void bad_arguments(void **state)
     FAILS(SKED_ERR_UNSUPPORTED, "several different schedules", sked_robust(&p, "proxy", &opt, &r, err));
     opt.method = NULL;
     opt.improve = -1;
-    FAILS(SKED_ERR_ARGUMENT, "rounds of improvement", sked_robust(&p, "proxy", &opt, &r, err));
+    FAILS(SKED_ERR_ARGUMENT, "improve must be 0 or more", sked_robust(&p, "proxy", &opt, &r, err));
     opt.improve = 0;
     opt.candidates = 0;
-    FAILS(SKED_ERR_ARGUMENT, "at least", sked_robust(&p, "proxy", &opt, &r, err));
+    FAILS(SKED_ERR_ARGUMENT, "candidates must be from 1", sked_robust(&p, "proxy", &opt, &r, err));
     p.devices = 0;
     FAILS(SKED_ERR_ARGUMENT, "devices", sked_robust(&p, "proxy", NULL, &r, err));
     assert_int_equal(r.count, -7); /* untouched by all of them */

@@ -13,6 +13,9 @@
  *   structs can grow. For outputs `sked_metrics m = {.size = sizeof m};` is the same. NULL options mean
  *   presets. Structs that the library allocates may grow at their end. sked_error, sked_edge and
  *   sked_option never change (docs/api.md).
+ * - Every enumeration and number of a problem and of options is checked: ARGUMENT where it is out of range,
+ *   NAN or negative where the field does not say so. A schedule of another graph or machine is INVALID. Calls
+ *   without a status trust their indices.
  * - What the library offers is listed by `sked_X_count()` and `sked_X_at(i)` (NULL past the end), as
  *   `const sked_X_info *` (options: `const sked_option *`).
  * - The library never prints, exits, reads the environment, or takes a seed from the clock.
@@ -236,7 +239,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_add_duration(sked_mach
                                                                        double time, sked_error *err);
 /*
  * Checks the whole (ends of links, names of durations, twice the same pair) and hands it over; the builder is
- * empty afterwards.
+ * empty afterwards. One that has failed stays failed and finish repeats the cause.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **out,
                                                                  sked_error *err);
@@ -462,13 +465,13 @@ typedef void (*sked_progress_fn)(void *data, const char *phase, double share, do
 typedef struct sked_run_options {
     size_t size;
     uint64_t seed;
-    int threads;                 /* >= 1 */
+    int threads;                 /* 1 to 1024 */
     double time_limit;           /* seconds; INFINITY: none */
     int64_t iterations;          /* method's own unit; 0: no limit but time */
     const char *const *settings; /* "key=value", options of the method */
     int n_settings;
     const sked_schedule *start;        /* warm start or NULL */
-    int32_t candidates;                /* schedules to produce; 0 or 1: one */
+    int32_t candidates;                /* schedules to produce, up to a million; 0 or 1: one */
     int32_t top;                       /* of these, keep the best and sufficiently different; 0: all */
     double min_distance;               /* smallest GED in percent between two kept ones; 0: merely distinct */
     const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the incumbent */
@@ -771,7 +774,8 @@ typedef void (*sked_warning_fn)(void *data, const char *message);
 /*
  * Runs a schedule and sets *time: above 0, or 0 where no op takes time. start and finish, [ops] each, come
  * filled with NAN; who fills both gives a trace, with 0 <= start <= finish. DEVICE with a message in err:
- * this schedule cannot be measured, others can. Any other failure ends the call with it.
+ * this schedule cannot be measured, others can. Any other failure ends the call with it. The message is
+ * escaped (sked_escape) before anyone sees it.
  */
 typedef sked_status (*sked_measure_fn)(void *data, const sked_schedule *s, double *time, double *start,
                                        double *finish, sked_error *err);
@@ -1058,7 +1062,8 @@ SKED_API int32_t sked_builder_op_count(const sked_builder *b);
 SKED_API int64_t sked_builder_edge_count(const sked_builder *b);
 /*
  * Checks the whole graph (unique names, edge ends, no cycle of distance 0) and hands it over; the
- * builder is empty afterwards and still has to be destroyed. O(ops + edges).
+ * builder is empty afterwards and still has to be destroyed. Ops that an edge names and that are missing may
+ * be added after a failure. O(ops + edges).
  */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err);
 

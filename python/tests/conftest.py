@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,11 @@ import pytest
 import sked
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def pytest_configure() -> None:
+    """A shell starts background jobs with SIGINT ignored; tests of Ctrl-C need it heard."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -87,8 +87,13 @@ def test_errors_of_building():
     loop.add_op("x"), loop.add_op("y")
     loop.add_edge("x", "y")
     loop.add_edge("y", "x")
-    with pytest.raises(sked.ParseError, match="cycle"):
-        len(loop.edges)
+    for _ in range(3):  # what has failed stays failed, with its cause
+        with pytest.raises(sked.ParseError, match="cycle of distance 0: y -> x -> y"):
+            len(loop.edges)
+        with pytest.raises(sked.ParseError, match="cycle"):
+            sked.schedule(loop, method="list")
+        with pytest.raises(sked.ParseError, match="cycle"):
+            loop.add_op("z")
     with pytest.raises(sked.ArgumentError, match="no op 9"):
         sked.from_arrays([1]).op_name(9)
 

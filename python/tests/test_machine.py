@@ -36,6 +36,12 @@ def test_unequal():
     assert m.devices[2] == ("odd", None, 1, math.inf)
     assert m.link(0, 1) == (1, 10) and m.link(1, 0) == (5, 100)
     assert m.name == "node"
+    lost = sked.Machine()
+    lost.add_device("a")
+    lost.add_link("a", "nowhere", latency=1)
+    for _ in range(3):
+        with pytest.raises(sked.ParseError, match="nowhere"):
+            len(lost.devices)
     with pytest.raises(sked.ParseError, match="at least one device"):
         len(sked.Machine())
     apart = sked.Machine()

@@ -28,11 +28,12 @@ bool sked_i_logging(int level)
 
 void sked_i_logging_line(int level, const char *room, const char *format, ...)
 {
-    char text[500];
+    char raw[500], text[500];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    sked_escape(raw, text, sizeof text);
     pthread_mutex_lock(&turn);
     if (listener != NULL)
         listener(listener_data, level, room, text);

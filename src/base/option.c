@@ -76,6 +76,26 @@ static sked_status unknown(const char *owner, const sked_option *table, int coun
                        sked_suggest(word, names, n, hint, sizeof hint));
 }
 
+sked_status sked_i_options_check(const sked_i_range *range, size_t count, const char *const *settings,
+                                 int n_settings, sked_error *err)
+{
+    for (size_t k = 0; k < count; k++) {
+        const sked_i_range *r = &range[k];
+        if (r->value >= r->least && r->value <= r->most)
+            continue;
+        if (r->most >= INT32_MAX)
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s must be %g or more, not %g", r->name, r->least,
+                               r->value);
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s must be from %g to %g, not %g", r->name, r->least,
+                           r->most, r->value);
+    }
+    bool there = n_settings >= 0 && (n_settings == 0 || settings != NULL);
+    for (int k = 0; there && k < n_settings; k++)
+        there = settings[k] != NULL;
+    return there ? SKED_OK
+                 : sked_i_fail(err, SKED_ERR_ARGUMENT, "settings are not as many as n_settings says");
+}
+
 sked_status sked_i_options_parse(const char *owner, const sked_option *table, int count,
                                  const char *const *settings, int n_settings, double *values, sked_error *err)
 {

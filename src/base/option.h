@@ -12,6 +12,17 @@
 SKED_MUST_CHECK sked_status sked_i_options_parse(const char *owner, const sked_option *table, int count,
                                                  const char *const *settings, int n_settings, double *values,
                                                  sked_error *err);
+/* A number among a caller's options, and what it may be. */
+typedef struct sked_i_range {
+    const char *name;
+    double value, least, most;
+} sked_i_range;
+enum { SKED_I_MOST_THREADS = 1024, SKED_I_MOST_CANDIDATES = 1000000 };
+/* ARGUMENT: the first of them that is out of its range, or settings that are not there. */
+SKED_MUST_CHECK sked_status sked_i_options_check(const sked_i_range *range, size_t count,
+                                                 const char *const *settings, int n_settings,
+                                                 sked_error *err);
+
 /*
  * Options as one list, LIST(X), with the columns ID, name, kind, preset, min, max, choices, help. Makes
  * `enum { OPTION_ID, ..., n_options }` and the table `options` from it; values are in the same order.

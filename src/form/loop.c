@@ -133,6 +133,42 @@ int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, cons
     return ii;
 }
 
+/*
+ * An interval that works where any does, and that holds the shortest schedule without folding. From its start
+ * an op of a schedule that is as early as it can be waits for an op before it to end, or for its lag, and so
+ * on back to 0 or to a fixed start: each op makes others wait once. Carried edges come on top of that length.
+ */
+static int64_t roomy_ii(const sked_i_loop *loop)
+{
+    const sked_graph *g = loop->g;
+    int64_t fixed = 0, length = 0, carried = 0;
+    for (int32_t i = 0; i < loop->n; i++) {
+        int64_t wait = loop->duration[i];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            const int64_t gap = loop->lag[e] + (loop->transfer != NULL ? loop->transfer[e] : 0);
+            int64_t *const most = g->edge_distance[e] > 0 ? &carried : &wait;
+            *most = gap > *most ? gap : *most;
+        }
+        fixed = loop->release[i] > fixed ? loop->release[i] : fixed;
+        length += wait;
+    }
+    length += fixed;
+    if (loop->p->horizon < (double)length)
+        length = (int64_t)loop->p->horizon;
+    length += loop->pipelined ? carried : 0;
+    return length > loop->min_ii ? length : loop->min_ii;
+}
+
+/* Does the serial schedule keep the horizon and the fixed decisions? */
+static bool serial_keeps(const sked_i_loop *loop)
+{
+    for (int32_t i = 0; i < loop->n; i++)
+        if (loop->serial[i] < loop->release[i] || loop->serial[i] > loop->due[i] ||
+            (loop->p->fix_device != NULL && loop->p->fix_device[i] > 0))
+            return false;
+    return true;
+}
+
 /* One op after the other; its length is an interval that always works where each op fits alone. */
 static sked_status make_serial(sked_i_loop *loop, sked_error *err)
 {
@@ -151,18 +187,14 @@ static sked_status make_serial(sked_i_loop *loop, sked_error *err)
         loop->serial[i] = at;
         time = at + loop->duration[i];
     }
-    loop->max_ii = sked_i_loop_plain_ii(loop, loop->serial, NULL);
+    loop->max_ii = serial_keeps(loop) ? sked_i_loop_plain_ii(loop, loop->serial, NULL) : roomy_ii(loop);
 cleanup:
     return st;
 }
 
 bool sked_i_loop_serial_fits(const sked_i_loop *loop)
 {
-    for (int32_t i = 0; i < loop->n; i++)
-        if (loop->serial[i] < loop->release[i] || loop->serial[i] > loop->due[i] ||
-            (loop->p->fix_device != NULL && loop->p->fix_device[i] > 0))
-            return false;
-    return !(loop->p->ii > 0) || loop->p->ii >= (double)loop->max_ii;
+    return serial_keeps(loop) && (!(loop->p->ii > 0) || loop->p->ii >= (double)loop->max_ii);
 }
 
 static sked_status find_min_ii(sked_i_loop *loop, sked_error *err)

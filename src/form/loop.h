@@ -34,7 +34,8 @@ typedef struct sked_i_loop {
     sked_i_loop_use *use;            /* limited resources only; ops of duration 0 use nothing */
     int32_t *component, *component_size;
     int32_t n_components;
-    int64_t min_ii, max_ii; /* II: proven lower bound; one iteration after the other fits in max */
+    int64_t min_ii, max_ii; /* II: proven lower bound; if any works, max does, and it holds the shortest
+                               schedule without folding */
     int64_t *serial;        /* [ops] starts of that schedule, all on device 0 */
 } sked_i_loop;
 

@@ -162,6 +162,8 @@ sked_status sked_graph_read(const char *path, const sked_read_options *opt, sked
     SKED_TAKE(sked_read_options, opt)
     char *text = NULL;
     int64_t size = 0;
+    if (opt->max_bytes < 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "max_bytes must be 0 or more");
     const int64_t max = opt->max_bytes > 0 ? opt->max_bytes : default_max_bytes;
     sked_status st = sked_i_file_read(path, max, &text, &size, err);
     if (st == SKED_OK)

@@ -437,6 +437,12 @@ sked_status sked_i_builder_add_edge(sked_builder *b, int32_t from, int32_t to, c
     return st;
 }
 
+sked_status sked_i_builder_refuse(sked_builder *b, const char *rule, sked_error *err)
+{
+    REFUSE_FAILED(b);
+    return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "%s", rule);
+}
+
 sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops, int64_t edges, sked_error *err)
 {
     REFUSE_FAILED(b);
@@ -737,7 +743,7 @@ sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *e
         return st;
     sked_graph *g = sked_i_alloc_zero(1, sizeof *g);
     if (g == NULL)
-        return sked_i_no_memory(err);
+        return NO_MEMORY(b);
     sked_i_arena_drop(&b->g.arena, b->on_last);
     *g = b->g;
     *b = (sked_builder){0};

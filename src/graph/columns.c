@@ -35,8 +35,8 @@ sked_status sked_builder_add_columns(sked_builder *b, const sked_columns *column
     const sked_columns *c = columns;
     if (c->ops < 0 || c->edges < 0 || (c->ops > 0 && c->duration == NULL) ||
         (c->edges > 0 && (c->from == NULL || c->to == NULL)))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "columns need counts of 0 or more, durations of ops, and both ends of edges");
+        return sked_i_builder_refuse(
+            b, "columns need counts of 0 or more, durations of ops, and both ends of edges", err);
     const int64_t all = (int64_t)sked_builder_op_count(b) + c->ops;
     sked_status st = sked_i_builder_reserve(b, all < INT32_MAX ? (int32_t)all : INT32_MAX - 1, c->edges, err);
     for (int32_t i = 0; st == SKED_OK && i < c->ops; i++)

@@ -489,9 +489,8 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
     const sked_i_family *f = find_family(family, err);
     if (f == NULL)
         return SKED_ERR_ARGUMENT;
-    if (opt->nodes < 0)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: nodes must be 0 or more, not %d", family,
-                           (int)opt->nodes);
+    const sked_i_range nodes = {"nodes", opt->nodes, 0, INT32_MAX};
+    SKED_TRY(sked_i_options_check(&nodes, 1, opt->settings, opt->n_settings, err));
     SKED_TRY(sked_i_options_parse(family, f->info.options, f->info.n_options, opt->settings, opt->n_settings,
                                   value, err));
     find_given(&f->info, opt, given);

@@ -88,6 +88,8 @@ typedef struct sked_i_demand {
 /* Sorts by resource, the order in which the builder takes demands fast. false: a resource comes twice. */
 bool sked_i_demands_sort(sked_i_demand *list, int64_t count);
 
+/* Fails the builder for good: ARGUMENT, with that rule. */
+sked_status sked_i_builder_refuse(sked_builder *b, const char *rule, sked_error *err);
 /* Room for this many ops and edges in all, so that adding them wastes and copies nothing. */
 SKED_MUST_CHECK sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops, int64_t edges,
                                                    sked_error *err);

@@ -271,6 +271,19 @@ static sked_status check(const sked_problem *p, const sked_i_limit *limit, sked_
     return st;
 }
 
+static sked_status check_options(const sked_run_options *opt, sked_error *err)
+{
+    const sked_i_range ranges[] = {
+        {"threads", opt->threads, 1, SKED_I_MOST_THREADS},
+        {"time_limit", opt->time_limit, 0, INFINITY},
+        {"iterations", (double)opt->iterations, 0, INFINITY},
+        {"candidates", opt->candidates, 0, SKED_I_MOST_CANDIDATES},
+        {"top", opt->top, 0, INT32_MAX},
+        {"min_distance", opt->min_distance, 0, 100},
+    };
+    return sked_i_options_check(ranges, sizeof ranges / sizeof *ranges, opt->settings, opt->n_settings, err);
+}
+
 sked_status sked_method_run(const char *method, const sked_problem *p, const sked_run_options *opt,
                             sked_result *out, sked_error *err)
 {
@@ -284,9 +297,11 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
         if (same != SKED_OK)
             return same;
     }
-    const sked_i_method *m = sked_i_method_find(method);
+    const sked_i_method *m = method != NULL ? sked_i_method_find(method) : NULL;
     if (m == NULL)
-        return sked_i_method_unknown(method, err);
+        return sked_i_method_unknown(method != NULL ? method : "", err);
+    if (check_options(opt, err) != SKED_OK)
+        return SKED_ERR_ARGUMENT;
     const double begin = sked_clock();
     const bool locked = sked_i_costs_lock(false); /* a method may run others on problems of its own */
     sked_i_lowered low = {0};

@@ -30,7 +30,7 @@ void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p
         p->ii = at;
     else if (parameter == SKED_SWEEP_ALPHA)
         p->alpha = at;
-    else if (SKED_KNOWS(p, memory_limit))
+    else if (parameter == SKED_SWEEP_MEMORY_LIMIT && SKED_KNOWS(p, memory_limit))
         p->memory_limit = at;
 }
 

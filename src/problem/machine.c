@@ -428,14 +428,12 @@ cleanup:
     return st;
 }
 
-sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **out, sked_error *err)
+static sked_status resolve(sked_machine *m, sked_error *err)
 {
-    REFUSE_FAILED(b);
-    sked_machine *m = b->m;
     resolver x = {.m = m};
     sked_status st = SKED_OK;
     if (m->n_devices == 0)
-        return BUILDER_FAIL(b, SKED_ERR_FORMAT, "a machine needs at least one device");
+        return sked_i_fail(err, SKED_ERR_FORMAT, "a machine needs at least one device");
     SKED_OWN(&x.arena, x.device, m->ends.count);
     SKED_OWN(&x.arena, x.type, m->ends.count);
     SKED_TRY(check_profile(m, err));
@@ -444,14 +442,21 @@ sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **
     SKED_TRY(make_kinds(&x, err));
     SKED_TRY(list_kinds(&x, err));
     SKED_TRY(fill_table(&x, err));
-    *out = m;
-    b->m = NULL;
-    sked_i_fail(&b->failed, SKED_ERR_ARGUMENT, "the machine was handed over");
 cleanup:
     sked_i_arena_free(&x.arena);
-    if (st != SKED_OK)
-        sked_i_fail(&b->failed, st, "the machine was refused");
     return st;
+}
+
+sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **out, sked_error *err)
+{
+    REFUSE_FAILED(b);
+    const sked_status st = resolve(b->m, &b->failed);
+    if (st != SKED_OK)
+        return sked_i_fail(err, st, "%s", b->failed.message);
+    *out = b->m;
+    b->m = NULL;
+    sked_i_fail(&b->failed, SKED_ERR_ARGUMENT, "the machine was handed over");
+    return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ questions */
@@ -545,6 +550,8 @@ bool sked_i_machine_one_link(const sked_machine *m, double *latency, double *ban
 
 const sked_problem *sked_i_problem_settle(const sked_problem *p, sked_problem *own, sked_error *err)
 {
+    if (p->machine == NULL || p->devices == p->machine->n_devices)
+        return sked_i_problem_check_ranges(p, err) == SKED_OK ? p : NULL;
     if (p->devices != 0) {
         sked_i_fail(err, SKED_ERR_ARGUMENT, "the machine has %d devices, the problem says %d",
                     (int)p->machine->n_devices, (int)p->devices);
@@ -553,5 +560,5 @@ const sked_problem *sked_i_problem_settle(const sked_problem *p, sked_problem *o
     if (p != own)
         *own = *p;
     own->devices = p->machine->n_devices;
-    return own;
+    return sked_i_problem_check_ranges(own, err) == SKED_OK ? own : NULL;
 }

@@ -54,14 +54,15 @@ static inline int64_t sked_i_machine_pair(const sked_machine *m, int32_t from, i
  * this version, with the number of devices of its machine. For the two that judge and lower the problem as it
  * was asked: the others take it with SKED_TAKE_PROBLEM (problem/lower.h).
  */
-#define SKED_TAKE_ASKED(p)                                                 \
-    SKED_TAKE_AS(sked_problem, p, sked_problem_init(&p##_own, NULL), p)    \
-    if ((p)->machine != NULL && (p)->devices != (p)->machine->n_devices) { \
-        (p) = sked_i_problem_settle((p), &p##_own, err);                   \
-        if ((p) == NULL)                                                   \
-            return SKED_ERR_ARGUMENT;                                      \
-    }
+#define SKED_TAKE_ASKED(p)                                              \
+    SKED_TAKE_AS(sked_problem, p, sked_problem_init(&p##_own, NULL), p) \
+    (p) = sked_i_problem_settle((p), &p##_own, err);                    \
+    if ((p) == NULL)                                                    \
+        return SKED_ERR_ARGUMENT;
 const sked_problem *sked_i_problem_settle(const sked_problem *p, sked_problem *own, sked_error *err);
+/* ARGUMENT where a number or an enumeration is none that the header allows. O(resources), with fixed
+ * decisions O(ops). */
+SKED_MUST_CHECK sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err);
 
 /* Time of op on a device by the machine's profile, as sked_graph_profiled has it; NAN: it says nothing of it.
  */

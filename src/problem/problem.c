@@ -41,39 +41,61 @@ void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest)
     }
 }
 
-static sked_status check_ranges(const sked_problem *p, sked_error *err)
+/* Fixed devices and starts: one there is, -1; 0 or more, NAN. */
+static sked_status check_fixed_ranges(const sked_problem *p, sked_error *err)
 {
-    if (p->devices < 0)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "devices must be 0 or more");
-    if (p->devices > SKED_I_MOST_DEVICES)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "more than %d devices", (int)SKED_I_MOST_DEVICES);
-    if (!(p->latency >= 0 && p->latency < INFINITY))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "latency must be a finite number, 0 or more");
-    if (!(p->bandwidth > 0))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "bandwidth must be above 0");
-    if (p->machine != NULL && (p->latency > 0 || p->bandwidth < INFINITY))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "latency and bandwidth are the machine's own: they cannot be given beside it");
-    if (!(p->memory_limit >= 0))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the memory limit must be 0 or more");
-    if ((unsigned)p->lifetime > SKED_LIFETIME_FINISH)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "no such lifetime");
+    const sked_graph *g = p->graph;
+    char name[80];
+    for (int32_t i = 0; p->fix_device && i < g->n_ops; i++)
+        if (p->fix_device[i] < -1 || p->fix_device[i] >= p->devices)
+            return sked_i_fail(
+                err, SKED_ERR_ARGUMENT, "op '%s' is fixed on device %d, but there are %d devices",
+                sked_i_op_label(g, i, name, sizeof name), (int)p->fix_device[i], (int)p->devices);
+    for (int32_t i = 0; p->fix_start && i < g->n_ops; i++)
+        if (!isnan(p->fix_start[i]) && !(p->fix_start[i] >= 0 && p->fix_start[i] < INFINITY))
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "op '%s' is fixed at a start that is not 0 or more",
+                               sked_i_op_label(g, i, name, sizeof name));
+    return SKED_OK;
+}
+
+sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
+{
+    const struct {
+        bool fine;
+        const char *rule;
+    } rules[] = {
+        {p->graph != NULL, "the problem has no graph"},
+        {(unsigned)p->objective <= SKED_OBJECTIVE_II, "no such objective"},
+        {(unsigned)p->lifetime <= SKED_LIFETIME_FINISH, "no such lifetime"},
+        {p->devices >= 0 && p->devices <= SKED_I_MOST_DEVICES, "devices must be from 0 to 1000000"},
+        {p->latency >= 0 && p->latency < INFINITY, "latency must be a finite number, 0 or more"},
+        {p->bandwidth > 0, "bandwidth must be above 0"},
+        {p->machine == NULL || (p->latency == 0 && p->bandwidth == INFINITY),
+         "latency and bandwidth are the machine's own: they cannot be given beside it"},
+        {p->memory_limit >= 0, "the memory limit must be 0 or more"},
+        {p->horizon >= 0, "the horizon must be 0 or more"},
+        {(p->ii >= 0 && p->ii < INFINITY) || p->ii == SKED_II_AUTO,
+         "the initiation interval must be above 0, or auto"},
+        {p->alpha >= 0 && p->alpha < INFINITY, "alpha must be a finite number, 0 or more"},
+    };
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
+        if (!rules[k].fine)
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s", rules[k].rule);
+    for (int32_t r = 0; p->capacity && r < p->graph->n_resources; r++)
+        if (!(p->capacity[r] >= 0))
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "capacity of '%s' must be 0 or more",
+                               sked_graph_resource_name(p->graph, r));
+    return check_fixed_ranges(p, err);
+}
+
+static sked_status check_support(const sked_problem *p, sked_error *err)
+{
     if (sked_i_has_memory_limit(p) && (p->ii != 0 || p->objective == SKED_OBJECTIVE_II))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "memory limits are not supported for pipelined schedules");
     if (p->objective != SKED_OBJECTIVE_MAKESPAN && sked_i_lower_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits go with objective makespan, not %s",
                            sked_objective_name(p->objective));
-    if (!(p->horizon >= 0))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the horizon must be 0 or more");
-    if (!(p->ii >= 0 && p->ii < INFINITY) && p->ii != SKED_II_AUTO)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the initiation interval must be above 0, or auto");
-    if (!(p->alpha >= 0 && p->alpha < INFINITY))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "alpha must be a finite number, 0 or more");
-    for (int32_t r = 0; r < p->graph->n_resources; r++)
-        if (!(sked_i_capacity(p, r) >= 0))
-            return sked_i_fail(err, SKED_ERR_ARGUMENT, "capacity of '%s' must be 0 or more",
-                               sked_graph_resource_name(p->graph, r));
     return SKED_OK;
 }
 
@@ -325,26 +347,15 @@ static sked_status check_interval(const sked_problem *p, sked_error *err)
 static sked_status check_fixed(const sked_problem *p, sked_error *err)
 {
     const sked_graph *g = p->graph;
-    char name[80];
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        if (p->fix_device && p->fix_device[i] >= 0 && p->fix_device[i] >= p->devices)
-            return sked_i_fail(
-                err, SKED_ERR_ARGUMENT, "op '%s' is fixed on device %d, but there are %d devices",
-                sked_i_op_label(g, i, name, sizeof name), (int)p->fix_device[i], (int)p->devices);
-        if (p->fix_start && !isnan(p->fix_start[i]) && !(p->fix_start[i] >= 0 && p->fix_start[i] < INFINITY))
-            return sked_i_fail(err, SKED_ERR_ARGUMENT, "op '%s' is fixed at a start that is not 0 or more",
-                               sked_i_op_label(g, i, name, sizeof name));
-    }
+    char name[80], other[80];
     for (int64_t e = 0; p->fix_start && e < g->n_edges; e++) {
         const double from = p->fix_start[g->edge_from[e]], to = p->fix_start[g->edge_to[e]];
         const bool by_device = p->machine != NULL && !g->edge_lag_given[e]; /* see check_paths */
-        if (!by_device && g->edge_distance[e] == 0 && to < from + g->edge_lag[e] - 1e-9 * fmax(1, fabs(to))) {
-            char other[80];
+        if (!by_device && g->edge_distance[e] == 0 && to < from + g->edge_lag[e] - 1e-9 * fmax(1, fabs(to)))
             return sked_i_fail(
                 err, SKED_ERR_INFEASIBLE, "ops '%s' and '%s' are fixed %g apart, their edge needs %g",
                 sked_i_op_label(g, g->edge_from[e], name, sizeof name),
                 sked_i_op_label(g, g->edge_to[e], other, sizeof other), to - from, g->edge_lag[e]);
-        }
     }
     return SKED_OK;
 }
@@ -357,7 +368,7 @@ sked_status sked_problem_check(const sked_problem *p, sked_error *err)
     sked_i_costs c = {0};
     sked_i_relaxed relaxed = {0};
     sked_status st = SKED_OK;
-    SKED_TRY(check_ranges(p, err));
+    SKED_TRY(check_support(p, err));
     SKED_TRY(check_fixed(p, err));
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(check_sums(p, &c, err));

@@ -49,6 +49,8 @@ sked_status sked_schedules_write(const sked_problem *p, const sked_schedule *con
     SKED_TAKE_PROBLEM(p)
     sked_i_buffer all = {0};
     sked_status st = SKED_OK;
+    if (count < 0)
+        st = sked_i_fail(err, SKED_ERR_ARGUMENT, "a number of schedules is 0 or more");
     for (int32_t k = 0; st == SKED_OK && k < count; k++)
         st = sked_i_lines_add(&all, p, s[k], "", err);
     return sked_i_lines_write(&all, st, path, err);

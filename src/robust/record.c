@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "formats/json.h"
-#include "schedule/equal.h"
+#include "schedule/fingerprint.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "dist/dist.h"
@@ -133,13 +134,14 @@ double sked_i_robust_speedup(const sked_i_robust_run *run, double time)
 
 void sked_i_robust_warn(const sked_robust_options *opt, const char *format, ...)
 {
-    char text[1200];
+    char raw[1200], text[1200];
     va_list args;
     if (opt->warning == NULL)
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    sked_escape(raw, text, sizeof text);
     opt->warning(opt->warning_data, text);
 }
 
@@ -154,6 +156,24 @@ static sked_status check_ranks(const sked_problem *p, const char *target, const 
     sked_i_buffer_json_after(&call, " ", opt->method != NULL ? opt->method : "");
     sked_i_dist_add_settings(opt->settings, opt->n_settings, &call);
     return sked_i_dist_same(p, &call, err);
+}
+
+static sked_status check_options(const sked_robust_options *opt, sked_error *err)
+{
+    const sked_i_range ranges[] = {
+        {"measurements", opt->measurements, opt->one_shot ? 0 : 1, SKED_I_MOST_CANDIDATES},
+        {"candidates", opt->candidates, 1, SKED_I_MOST_CANDIDATES},
+        {"top", opt->top, 1, INT32_MAX},
+        {"min_distance", opt->min_distance, 0, 100},
+        {"improve", (double)opt->improve, 0, INFINITY},
+        {"time_limit", opt->time_limit, 0, INFINITY},
+        {"iterations", (double)opt->iterations, 0, INFINITY},
+        {"threads", opt->threads, 1, SKED_I_MOST_THREADS},
+        {"n_given", opt->n_given, opt->given != NULL, INT32_MAX},
+    };
+    if (opt->given != NULL && !opt->one_shot)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "given candidates are for one-shot");
+    return sked_i_options_check(ranges, sizeof ranges / sizeof *ranges, opt->settings, opt->n_settings, err);
 }
 
 sked_status sked_robust(const sked_problem *p, const char *target, const sked_robust_options *opt,
@@ -172,11 +192,7 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
         target = "callback";
     if (target == NULL)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "robust scheduling needs a target; see `sked targets`");
-    if (opt->candidates < 1 || opt->top < 1 || opt->threads < 1)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "robust scheduling needs a candidate, one to measure and a thread at least");
-    if (opt->given != NULL && (!opt->one_shot || opt->n_given < 1))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "given candidates are for one-shot, one at least");
+    SKED_TRY(check_options(opt, err));
     SKED_TRY(open_target(&run, target, err));
     if ((r.target = sked_i_strdup(target)) == NULL)
         SKED_TRY(sked_i_no_memory(err));

@@ -427,9 +427,7 @@ static sked_status repeat_contenders(sked_i_rounds *l, sked_error *err)
 static sked_status check(const sked_i_robust_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
-    if (run->opt->measurements < 1)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the loop needs one measurement at least");
-    if (!(run->opt->time_limit < INFINITY) && run->opt->iterations <= 0)
+    if (isinf(run->opt->time_limit) && run->opt->iterations == 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "the loop needs a time limit or a number of iterations");
     if (p->objective != SKED_OBJECTIVE_MAKESPAN || p->ii != 0 || p->fix_start != NULL)
         return sked_i_fail(

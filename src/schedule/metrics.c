@@ -71,7 +71,7 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     SKED_CHECK_OUTPUT(sked_metrics, out);
     sked_metrics m = {0};
     sked_i_costs c = {0};
-    sked_status st = sked_i_schedule_fits(s, p->graph->n_ops, p->devices, err);
+    sked_status st = sked_i_schedule_check(p, s, err);
     if (st == SKED_OK)
         st = sked_i_costs_make(p, &c, err);
     if (st == SKED_OK)
@@ -188,8 +188,10 @@ sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule 
     sked_diversity d = {0};
     sked_i_costs c = {0};
     sked_status st = SKED_OK;
+    if (count < 0)
+        st = sked_i_fail(err, SKED_ERR_ARGUMENT, "a number of schedules is 0 or more");
     for (int32_t k = 0; st == SKED_OK && k < count; k++)
-        st = sked_i_schedule_fits(s[k], p->graph->n_ops, p->devices, err);
+        st = sked_i_schedule_check(p, s[k], err);
     if (st == SKED_OK)
         st = sked_i_costs_make(p, &c, err);
     if (st == SKED_OK)

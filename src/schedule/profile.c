@@ -288,7 +288,7 @@ sked_status sked_schedule_device_memory(const sked_problem *p, const sked_schedu
     sked_status st = SKED_OK;
     sked_i_costs c = {0};
     sked_i_profile *profile = NULL;
-    SKED_TRY(sked_i_schedule_fits(s, p->graph->n_ops, p->devices, err));
+    SKED_TRY(sked_i_schedule_check(p, s, err));
     SKED_NEW(profile, s->devices);
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(sked_i_profile_devices(p, &c, s, profile, err));

@@ -38,6 +38,8 @@ sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **o
 {
     sked_status st = SKED_OK;
     sked_schedule *s = NULL;
+    if (ops < 0 || devices < 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "a schedule needs 0 or more ops and devices");
     SKED_NEW0(s, 1);
     s->ops = ops;
     s->devices = devices;
@@ -65,15 +67,15 @@ sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out, ske
     return SKED_OK;
 }
 
-sked_status sked_i_schedule_fits(const sked_schedule *s, int32_t ops, int32_t devices, sked_error *err)
+sked_status sked_i_schedule_check(const sked_problem *p, const sked_schedule *s, sked_error *err)
 {
-    if (s->ops != ops || s->devices != devices || (s->device == NULL) != (devices == 0))
+    if (s->ops != p->graph->n_ops || s->devices != p->devices || (s->device == NULL) != (p->devices == 0))
         return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
-    for (int32_t i = 0; i < ops; i++)
-        if (!isfinite(s->start[i]) || (devices > 0 && (s->device[i] < 0 || s->device[i] >= devices)))
+    for (int32_t i = 0; i < s->ops; i++)
+        if (!isfinite(s->start[i]) || (s->device && (s->device[i] < 0 || s->device[i] >= s->devices)))
             return sked_i_fail(err, SKED_ERR_INVALID, "op %d of the schedule has no start or no device",
                                (int)i);
-    return SKED_OK;
+    return isfinite(s->ii) ? SKED_OK : sked_i_fail(err, SKED_ERR_INVALID, "the interval is no number");
 }
 
 void sked_schedule_destroy(sked_schedule *s)

@@ -7,6 +7,9 @@
 #include "base/sort.h"
 #include "problem/kinds.h"
 
+/* INVALID: a schedule that the problem's arrays cannot be asked about; it may break any rule. O(ops). */
+SKED_MUST_CHECK sked_status sked_i_schedule_check(const sked_problem *p, const sked_schedule *s,
+                                                  sked_error *err);
 /* Latest finish. O(ops). */
 static inline double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s)
 {
@@ -54,9 +57,6 @@ SKED_MUST_CHECK sked_status sked_i_schedule_localise(const sked_problem *p, sked
 SKED_MUST_CHECK sked_status sked_i_schedule_value(const sked_problem *p, const sked_i_costs *c,
                                                   const sked_schedule *s, double *value, double *makespan,
                                                   sked_error *err);
-/* INVALID unless s has so many ops and devices, and each op a start and one of the devices. */
-SKED_MUST_CHECK sked_status sked_i_schedule_fits(const sked_schedule *s, int32_t ops, int32_t devices,
-                                                 sked_error *err);
 /* Is s at least min_distance (GED, percent) from each of `others`? O(count * ops). */
 SKED_MUST_CHECK sked_status sked_i_schedule_apart(const sked_problem *p, const sked_i_costs *c,
                                                   const sked_schedule *s, sked_schedule *const *others,

@@ -2,6 +2,7 @@
 #include "target/target.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* Left as it came, all NAN: no trace. */
 static bool is_empty(const sked_i_trace *r, int32_t ops)
@@ -10,6 +11,20 @@ static bool is_empty(const sked_i_trace *r, int32_t ops)
         if (!isnan(r->start[i]) || !isnan(r->finish[i]))
             return false;
     return true;
+}
+
+/* Its message comes as it wrote it: with or without an end, escaped or not. */
+static sked_status ask(sked_target *t, const sked_schedule *s, sked_i_trace *r, sked_error *err)
+{
+    sked_error said = {0};
+    sked_status st = t->measure(t->measure_data, s, &r->time, r->start, r->finish, &said);
+    said.message[sizeof said.message - 1] = 0;
+    if (st == SKED_OK)
+        return SKED_OK;
+    if (strcmp(sked_status_text(st), sked_status_text((sked_status)-1)) == 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "the function that measures returned %d, which is no status", (int)st);
+    return sked_i_fail(err, st, "%s", said.message[0] != 0 ? said.message : sked_status_text(st));
 }
 
 static sked_status run(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
@@ -23,7 +38,7 @@ static sked_status run(sked_target *t, const double *setting, const sked_schedul
     for (int32_t i = 0; i < s->ops; i++)
         r.start[i] = r.finish[i] = NAN;
     assert(t->measure != NULL);
-    SKED_TRY(t->measure(t->measure_data, s, &r.time, r.start, r.finish, err));
+    SKED_TRY(ask(t, s, &r, err));
     if (is_empty(&r, s->ops))
         sked_i_answer_trace_drop(&r);
     *out = r;

@@ -180,7 +180,7 @@ sked_status sked_target_measure(sked_target *t, const sked_schedule *s, sked_mea
 {
     SKED_CHECK_OUTPUT(sked_measurement, out);
     sked_measurement m = {.size = sizeof m};
-    sked_status st = sked_i_schedule_fits(s, t->problem.graph->n_ops, t->replay->costs.devices, err);
+    sked_status st = sked_i_schedule_check(&t->problem, s, err);
     if (st == SKED_OK)
         st = measure(t, s, &m, err);
     if (st == SKED_OK && !SKED_KNOWS(out, device)) { /* it could not clear it */

@@ -1,6 +1,7 @@
 /* The public functions of samples; those of models are in sampler.c, checkpoint.c and train.c. */
 #include "backend/backend.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "dist/dist.h"
 #include "method/gflownet/sample.h"
 #include "problem/lower.h"
@@ -23,6 +24,16 @@ static sked_status check_ranks(const sked_sampler *m, const sked_problem *p, con
     return sked_i_dist_same(p, &call, err);
 }
 
+static sked_status check_options(const sked_sample_options *opt, sked_error *err)
+{
+    const sked_i_range ranges[] = {
+        {"count", opt->count, 1, SKED_I_MOST_CANDIDATES}, {"temperature", opt->temperature, 0, 1e6},
+        {"improve", (double)opt->improve, 0, INFINITY},   {"threads", opt->threads, 1, SKED_I_MOST_THREADS},
+        {"time_limit", opt->time_limit, 0, INFINITY},
+    };
+    return sked_i_options_check(ranges, sizeof ranges / sizeof *ranges, NULL, 0, err);
+}
+
 sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
                                 sked_samples *out, sked_error *err)
 {
@@ -33,6 +44,8 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     sked_i_lowered low = {0};
     const sked_i_backend *backend;
     sked_status st = opt->together ? check_ranks(m, p, opt, err) : SKED_OK;
+    if (st == SKED_OK)
+        st = check_options(opt, err);
     if (st == SKED_OK)
         st = sked_i_backend_choose(opt->backend, false, &backend, err);
     if (st == SKED_OK)

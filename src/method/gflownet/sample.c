@@ -36,12 +36,8 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
         pools |= sked_i_capacity(p, r) < INFINITY;
     if (p->devices < 1)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "sampling needs devices (see --devices)");
-    if (opt->improve < 0 || ((opt->improve > 0 || opt->local) && opt->raw))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "rounds of improvement are 0 or more, and raw draws stay as they are");
-    if (!(opt->temperature >= 0 && opt->temperature < INFINITY) || opt->count < 1 || opt->threads < 1)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "sampling needs a temperature of 0 or more, a draw and a thread at least");
+    if ((opt->improve > 0 || opt->local) && opt->raw)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "raw draws stay as they are: no rounds of improvement");
     if (pools || p->ii != 0 || p->horizon < INFINITY || p->fix_device || p->fix_start ||
         p->objective != SKED_OBJECTIVE_MAKESPAN)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,

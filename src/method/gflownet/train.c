@@ -510,8 +510,8 @@ static sked_status open_queue(trainer *t, sked_error *err)
 
 static sked_status check(const trainer *t, sked_error *err)
 {
-    if (t->opt->graphs == NULL || t->opt->devices < 1 || t->opt->threads < 1 || !(t->opt->minutes >= 0))
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs, a device and a thread at least");
+    if (t->opt->graphs == NULL)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs");
     if (t->set[OPTION_GENTLEST] > t->set[OPTION_SHARPEST])
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "gentlest is above sharpest");
     if (t->set[OPTION_LOSS] == SKED_I_LOSS_PPO && t->set[OPTION_BACKWARD] == SKED_I_BACKWARD_LEARNED)
@@ -524,11 +524,23 @@ static sked_status check(const trainer *t, sked_error *err)
     return SKED_OK;
 }
 
+static sked_status check_options(const sked_train_options *opt, sked_error *err)
+{
+    const sked_i_range ranges[] = {
+        {"devices", opt->devices, 1, SKED_I_MOST_DEVICES},
+        {"steps", (double)opt->steps, 0, INFINITY},
+        {"minutes", opt->minutes, 0, INFINITY},
+        {"threads", opt->threads, 1, SKED_I_MOST_THREADS},
+    };
+    return sked_i_options_check(ranges, sizeof ranges / sizeof *ranges, opt->settings, opt->n_settings, err);
+}
+
 static sked_status open_trainer(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_train_options *opt = t->opt;
     sked_run_options clock;
+    SKED_TRY(check_options(opt, err));
     SKED_TRY(sked_i_options_parse("train", options, n_options, opt->settings, opt->n_settings, t->set, err));
     SKED_TRY(check(t, err));
     sked_run_options_init(&clock);

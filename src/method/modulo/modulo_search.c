@@ -429,19 +429,12 @@ static sked_status find_first(searcher *s, int64_t ii, sked_error *err)
 }
 
 /*
- * No interval given, and the list method found nothing, so a horizon or fixed starts are in the way. At an
- * interval that no schedule outlasts nothing is folded and carried edges bind least: if any interval works,
- * this one does.
+ * No interval given, and the list method found nothing, so a horizon or fixed starts are in the way: if any
+ * interval works, the largest one does.
  */
 static sked_status find_any(searcher *s, sked_error *err)
 {
-    const double horizon = s->run->problem->horizon;
-    int64_t top = s->loop->max_ii;
-    if (s->length < SKED_I_FAR)
-        return SKED_OK;
-    if (horizon < 0x1p50 && (int64_t)horizon > top)
-        top = (int64_t)horizon;
-    return find_first(s, top, err);
+    return s->length < SKED_I_FAR ? SKED_OK : find_first(s, s->loop->max_ii, err);
 }
 
 /* Half of the time or of the iterations is gone; without either limit, effort has grown far. */
