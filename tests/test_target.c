@@ -357,6 +357,35 @@ static sked_status run_script(const char *folder, const char *options, const cha
     return st;
 }
 
+/* What no target could measure is refused before it is measured. No time at all is one that can be. */
+static void test_least_problems(void **state)
+{
+    (void)state;
+    static const struct {
+        double duration;
+        bool fine;
+    } cases[] = {{0, true}, {5e-324, false}, {4e-101, false}, {5e-101, true}, {1, true}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        sked_builder *b = NULL;
+        sked_graph *g = NULL;
+        sked_target *t = NULL;
+        sked_problem p;
+        OK(sked_builder_create(&b, err));
+        for (int i = 0; i < 2; i++)
+            OK(sked_builder_add_op(b, NULL, NULL, cases[k].duration, NULL, err));
+        OK(sked_builder_finish(b, &g, err));
+        sked_problem_init(&p, g);
+        p.devices = 2;
+        if (cases[k].fine)
+            OK(sked_target_create("linear", &p, 0, &t, err));
+        else
+            FAILS(SKED_ERR_UNSUPPORTED, "from 1e-100 on", sked_target_create("linear", &p, 0, &t, err));
+        sked_target_destroy(t);
+        sked_graph_destroy(g);
+        sked_builder_destroy(b);
+    }
+}
+
 static void test_programs(void **state)
 {
     (void)state;
@@ -694,6 +723,7 @@ int main(void)
         cmocka_unit_test(test_traces_by_hand),
         cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_schedules_of_another_graph),
+        cmocka_unit_test(test_least_problems),
         cmocka_unit_test(test_programs),
         cmocka_unit_test(test_python_targets),
         cmocka_unit_test(test_awkward_programs),

@@ -221,7 +221,7 @@ static void test_refusals(void **state)
     p.devices = 1000000;
     FAILS(SKED_ERR_UNSUPPORTED, "up to 64 on each", sked_target_create(HERE, &p, 0, &t, err));
     p.devices = INT32_MAX; /* no problem has so many */
-    FAILS(SKED_ERR_UNSUPPORTED, "more than 1000000 devices", sked_target_create(HERE, &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "devices must be from 0 to 1000000", sked_target_create(HERE, &p, 0, &t, err));
     lag = must_graph("{\"format\":\"sked-graph-1\",\"ops\":[{\"name\":\"x\",\"duration\":2},{\"name\":\"y\","
                      "\"duration\":1}],\"edges\":[{\"from\":\"x\",\"to\":\"y\",\"lag\":1}]}");
     p.graph = lag;

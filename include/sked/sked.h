@@ -725,7 +725,7 @@ SKED_API const sked_option *sked_target_option_at(int i);
  */
 typedef struct sked_target sked_target;
 /* p is checked (sked_problem_check) and copied, the graph and arrays it points to are not. seed: of noise and
- * jitter. */
+ * jitter. UNSUPPORTED: all ops together take less than 1e-100, but more than 0. */
 SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const sked_problem *p,
                                                         uint64_t seed, sked_target **out, sked_error *err);
 /*

@@ -31,7 +31,7 @@ sked_status sked_i_dist_same(const sked_problem *p, sked_i_buffer *call, sked_er
     sked_status st = sked_dist_agree(call->failed ? sked_i_no_memory(err) : SKED_OK, err);
     if (st == SKED_OK && sked_dist_size() > 1) {
         fingerprint *all = sked_i_alloc(sked_dist_size(), sizeof *all);
-        const fingerprint mine = {p != NULL ? sked_i_problem_fingerprint(p) : 0, hash(call)};
+        const fingerprint mine = {p != NULL ? sked_i_fingerprint_problem(p) : 0, hash(call)};
         st = all == NULL ? sked_i_no_memory(err) : sked_i_dist_share(&mine, sizeof mine, all, err);
         if (st == SKED_OK)
             st = compare(all, err);

@@ -58,6 +58,10 @@ static sked_status check_fixed_ranges(const sked_problem *p, sked_error *err)
     return SKED_OK;
 }
 
+#define SKED_X(name, text, help) +1
+enum { n_objectives = 0 SKED_OBJECTIVE_LIST(SKED_X), n_lifetimes = 0 SKED_LIFETIME_LIST(SKED_X) };
+#undef SKED_X
+
 sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
 {
     const struct {
@@ -65,8 +69,8 @@ sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
         const char *rule;
     } rules[] = {
         {p->graph != NULL, "the problem has no graph"},
-        {(unsigned)p->objective <= SKED_OBJECTIVE_II, "no such objective"},
-        {(unsigned)p->lifetime <= SKED_LIFETIME_FINISH, "no such lifetime"},
+        {(unsigned)p->objective < n_objectives, "no such objective"},
+        {(unsigned)p->lifetime < n_lifetimes, "no such lifetime"},
         {p->devices >= 0 && p->devices <= SKED_I_MOST_DEVICES, "devices must be from 0 to 1000000"},
         {p->latency >= 0 && p->latency < INFINITY, "latency must be a finite number, 0 or more"},
         {p->bandwidth > 0, "bandwidth must be above 0"},

@@ -19,7 +19,8 @@ void sked_i_record_write_head(const sked_i_record_head *h, sked_i_buffer *out)
     sked_i_buffer_format(out, "{\"format\":\"%s\",\"graph\":", format_id);
     sked_i_buffer_json(out, sked_graph_name(h->problem->graph));
     sked_i_buffer_format(out, ",\"problem\":\"%016llx\",\"devices\":%d,\"target\":",
-                         (unsigned long long)sked_i_problem_fingerprint(h->problem), (int)h->problem->devices);
+                         (unsigned long long)sked_i_fingerprint_problem(h->problem),
+                         (int)h->problem->devices);
     sked_i_buffer_json(out, h->target);
     sked_i_buffer_format(out, ",\"seed\":\"%llu\"}\n", (unsigned long long)h->seed);
 }
@@ -99,7 +100,7 @@ typedef struct reader {
 static void check_hash(reader *r)
 {
     char own[32];
-    snprintf(own, sizeof own, "%016llx", (unsigned long long)sked_i_problem_fingerprint(r->head->problem));
+    snprintf(own, sizeof own, "%016llx", (unsigned long long)sked_i_fingerprint_problem(r->head->problem));
     sked_i_json_text(&r->j, "\"problem\"", &r->text);
     if (r->j.status == SKED_OK && strcmp(r->text.data, own) != 0)
         sked_i_json_fail_as(&r->j, SKED_ERR_ARGUMENT,

@@ -79,7 +79,7 @@ static uint64_t mix_machine(uint64_t h, const sked_machine *m)
     return h;
 }
 
-uint64_t sked_i_problem_fingerprint(const sked_problem *p)
+uint64_t sked_i_fingerprint_problem(const sked_problem *p)
 {
     const double number[] = {p->latency, p->bandwidth, p->horizon, p->ii, p->alpha, p->memory_limit};
     uint64_t h = mix_graph(SKED_I_HASH_SEED, p->graph);

@@ -8,5 +8,5 @@
  * machine, which are those of files: a field that it leaves out is one by which one problem passes for
  * another. O(ops + edges + devices + kinds of links squared).
  */
-uint64_t sked_i_problem_fingerprint(const sked_problem *p);
+uint64_t sked_i_fingerprint_problem(const sked_problem *p);
 #endif

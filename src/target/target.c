@@ -81,6 +81,10 @@ sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_er
     SKED_TRY(open_parts(t, err));
     SKED_TRY(sked_i_replay_create(&t->problem, &t->rules, &t->replay, err));
     t->work = sked_i_sequential_time(&t->replay->costs);
+    if (t->work > 0 && t->work < SKED_I_LEAST_TIME) /* all that it could say would be refused */
+        SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                             "all ops together take %g: targets measure times from %g on", t->work,
+                             SKED_I_LEAST_TIME));
     if (t->n_parts > 0 && t->part[0].kind->prepare != NULL)
         SKED_TRY(t->part[0].kind->prepare(t, t->part[0].setting, err));
 cleanup:
