@@ -267,7 +267,7 @@ static void no_process_for_cbc(void **state)
     none.rlim_max = files.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0); /* no pipe */
     one_second(&p, 1, 7);
-    FAILS(SKED_ERR_MEMORY, "no process", run_exact(&p, alone, &result, err));
+    FAILS(SKED_ERR_STOPPED, "no process", run_exact(&p, alone, &result, err));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
     sked_graph_destroy(g);
 }

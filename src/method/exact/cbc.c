@@ -184,7 +184,7 @@ static sked_status ask(sked_i_run *run, const sked_i_program *m, const sked_i_mi
     if (!sked_i_child_start(&child, reply_size(mip), work, &j))
         return sked_i_run_incumbent(run) != NULL
                    ? SKED_OK
-                   : sked_i_fail(err, SKED_ERR_MEMORY, "no process could be started for CBC");
+                   : sked_i_fail(err, SKED_ERR_STOPPED, "no process could be started for CBC");
     const reply *r = await(run, &child);
     if (r != NULL)
         st = take_reply(run, m, mip, r, out, err);
