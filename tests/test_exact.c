@@ -1,9 +1,11 @@
 /* The exact method against brute force, its proofs of infeasibility, refusals, determinism. */
+#define _POSIX_C_SOURCE 200809L
 #include "brute_force.h"
 #include "random_problem.h"
 #include "test.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 typedef struct settings {
     const char *list[4];
@@ -272,6 +274,32 @@ static void no_process_for_cbc(void **state)
     sked_graph_destroy(g);
 }
 
+/* What a program has printed before, CBC's process does not print again. */
+static void nothing_is_printed_twice(void **state)
+{
+    (void)state;
+    random_problem r;
+    sked_result result = {.size = sizeof result};
+    FILE *const f = tmpfile();
+    assert_non_null(f);
+    fflush(stdout);
+    const int kept = dup(STDOUT_FILENO);
+    random_problem_make(1, 0, 6, 6, &r);
+    r.problem.objective = SKED_OBJECTIVE_RESOURCE;
+    r.problem.horizon = 30;
+    assert_true(dup2(fileno(f), STDOUT_FILENO) >= 0);
+    printf("once");
+    const sked_status st = run_exact(&r.problem, alone, &result, err);
+    fflush(stdout);
+    assert_true(dup2(kept, STDOUT_FILENO) >= 0);
+    close(kept);
+    OK(st);
+    assert_int_equal(lseek(fileno(f), 0, SEEK_END), 4);
+    fclose(f);
+    sked_result_clear(&result);
+    random_problem_free(&r);
+}
+
 static void refuses_what_is_too_large(void **state)
 {
     (void)state;
@@ -348,6 +376,7 @@ int main(void)
         cmocka_unit_test(loops_meet_brute_force),
         cmocka_unit_test(cbc_stops_at_once),
         cmocka_unit_test(no_process_for_cbc),
+        cmocka_unit_test(nothing_is_printed_twice),
         cmocka_unit_test(refuses_what_is_too_large),
         cmocka_unit_test(no_proof_by_running_out_of_time),
         cmocka_unit_test(loops_have_a_first_schedule),
