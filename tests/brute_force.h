@@ -28,7 +28,7 @@ typedef struct brute {
     bool placed[BRUTE_OPS];
     int order[BRUTE_OPS]; /* topological */
     double best;
-    int limit; /* brute_force_times: latest finish */
+    int limit;             /* brute_force_times: latest finish */
     int64_t steps, budget; /* brute_force_within */
     double load[BRUTE_POOLS][BRUTE_TIME], busy[8][BRUTE_TIME];
 } brute;
@@ -360,8 +360,8 @@ static inline void brute_search_times(brute *b, int depth, int used)
     b->placed[i] = false;
 }
 
-/* The least value of p's objective with every finish at most `limit` and p's horizon; INFINITY: none; NAN: that
- * would take more steps than the budget. */
+/* The least value of p's objective with every finish at most `limit` and p's horizon; INFINITY: none; NAN:
+ * that would take more steps than the budget. */
 static inline double brute_force_within(const sked_problem *p, int limit, int64_t budget)
 {
     static brute b;

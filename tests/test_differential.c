@@ -60,12 +60,13 @@ static void judge_result(const question *x, const char *who, const sked_result *
         blame(x, who, "called optimal:", shortest ? m.makespan : r->value);
 }
 
-/* Those that take a while even for a tiny problem, not on every one; modulo-list where it looks long for what is not. */
+/* Those that take a while even for a tiny problem, not on every one; modulo-list where it looks long for what
+ * is not. */
 static bool is_due(const char *method, const question *x)
 {
     const bool slow = strcmp(method, "auto") == 0 || strcmp(method, "gaus") == 0;
-    const bool some = strcmp(method, "gflownet") == 0 ||
-                      (strcmp(method, "modulo-list") == 0 && !(x->kind & RANDOM_LOOPS));
+    const bool some =
+        strcmp(method, "gflownet") == 0 || (strcmp(method, "modulo-list") == 0 && !(x->kind & RANDOM_LOOPS));
     return x->number % (slow ? 40 : some ? 8 : 1) == 0;
 }
 

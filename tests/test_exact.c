@@ -254,7 +254,8 @@ static void cbc_stops_at_once(void **state)
     sked_graph_destroy(g);
 }
 
-/* Without a process that can be ended, CBC is not asked: the limit holds, and no run fails that has a schedule. */
+/* Without a process that can be ended, CBC is not asked: the limit holds, and no run fails that has a
+ * schedule. */
 static void no_process_for_cbc(void **state)
 {
     (void)state;

@@ -23,7 +23,8 @@ bool sked_i_child_send(int out, const void *record, size_t size)
     return sked_i_write_all(out, record, (int64_t)size);
 }
 
-/* What the caller has printed and not yet written is in the child's buffers, too: the library may flush them. */
+/* What the caller has printed and not yet written is in the child's buffers, too: the library may flush them.
+ */
 static void be_silent(void)
 {
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
