@@ -116,7 +116,8 @@ static inline void question_draw(uint64_t number, question *q)
 
 /* ------------------------------------------------------------------ what is true */
 
-/* No schedule needs to end later: each op waits at most for all others in turn, from the last fixed start. */
+/* No shortest schedule ends later: each op waits at most for all others in turn, from the last fixed start.
+ */
 static inline double question_end(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
@@ -147,7 +148,9 @@ static inline double question_end(const sked_problem *p)
 static inline double question_enumerate(const sked_problem *p)
 {
     const double turns = p->ii > 0 ? (sked_graph_op_count(p->graph) + 1) * p->ii : 0;
-    const double enough = fmin(question_end(p) + turns, p->horizon);
+    const bool shortest =
+        p->objective == SKED_OBJECTIVE_MAKESPAN; /* others may gain by waiting, to their horizon */
+    const double enough = shortest ? fmin(question_end(p) + turns, p->horizon) : p->horizon;
     const double best = brute_force_within(p, (int)fmin(enough, QUESTION_LATEST), 200000);
     return isinf(best) && enough > QUESTION_LATEST ? NAN : best;
 }

@@ -249,6 +249,8 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
     const sked_i_bound_effort effort = {.work = SKED_I_BOUND_WORK};
     sked_i_costs c = {0};
     sked_status st = sked_i_costs_make(p, &c, err);
+    if (st == SKED_OK && p->machine != NULL) /* an op that runs nowhere has no time */
+        st = sked_i_check_able(p, &c, err);
     if (st == SKED_OK)
         st = sked_i_problem_bound(p, &c, &effort, bound, why, err);
     sked_i_costs_free(&c);
