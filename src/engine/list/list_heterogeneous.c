@@ -28,8 +28,8 @@ static void find_shortest(placer *x)
     const sked_i_costs *c = x->input.view->costs;
     x->shortest = INFINITY;
     for (int32_t i = 0; i < x->input.view->n; i++)
-        for (int32_t k = 0; k < c->time_kinds; k++) {
-            const double t = sked_i_kind_time(c, i, k);
+        for (int32_t q = 0; q < c->classes; q++) {
+            const double t = sked_i_kind_time(c, i, c->fastest != NULL ? c->fastest[q] : 0);
             x->shortest = t > 0 && t < x->shortest ? t : x->shortest;
         }
 }
