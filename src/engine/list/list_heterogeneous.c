@@ -135,11 +135,12 @@ double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d)
 
 double sked_i_placer_earliest(sked_i_placer *x, int32_t i)
 {
+    const double least = x->input.release ? x->input.release[i] : 0;
     int32_t first, last;
     double best = INFINITY;
     sked_i_placer_gather(x, i);
     sked_i_placer_range(x, i, &first, &last);
-    for (int32_t d = first; d <= last; d++)
+    for (int32_t d = first; d <= last && best > least; d++)
         if (sked_i_placer_time(x, i, d) < INFINITY)
             best = fmin(best, sked_i_placer_arrival(x, i, d));
     return best < INFINITY ? best : 0;
@@ -164,6 +165,12 @@ static int64_t missing_links(const placer *x, int32_t i, int32_t d, double *arri
         *arrival = fmax(*arrival, isinf(t) ? here : t);
     }
     return missing;
+}
+
+double sked_i_placer_arrival_hetero(const sked_i_placer *x, int32_t i, int32_t d)
+{
+    double arrival;
+    return missing_links(x, i, d, &arrival) > 0 ? INFINITY : arrival;
 }
 
 /* Of first..last the device that lacks the least data of op i, with its start there; INT64_MAX: none can run
