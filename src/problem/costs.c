@@ -253,6 +253,15 @@ void sked_i_mean_link(const sked_i_costs *c, double *latency, double *per_byte)
     *per_byte = pairs > 0 ? *per_byte / pairs : 0;
 }
 
+bool sked_i_costs_leads(const sked_i_costs *c, int32_t d, int32_t n)
+{
+    static const double few = 1e6; /* ops x devices */
+    if (c->time_kind_of == NULL)
+        return d == 0;
+    const int32_t k = c->time_kind_of[d];
+    return c->kind_device[k] == d && ((double)n * c->devices <= few || c->fastest[c->class_of[k]] == k);
+}
+
 double sked_i_sequential_time(const sked_i_costs *c)
 {
     const int32_t n = c->graph->n_ops;

@@ -119,6 +119,11 @@ static inline double sked_i_time_in(const sked_i_costs *c, const sked_schedule *
     return c->machine != NULL && s->device != NULL ? sked_i_time(c, op, s->device[op])
                                                    : c->graph->duration[op];
 }
+/*
+ * May n ops take less time on device d than on those before it? Of a kind that is true of the first alone;
+ * where ops and devices are many, of a class of the fastest kind alone.
+ */
+bool sked_i_costs_leads(const sked_i_costs *c, int32_t d, int32_t n);
 /* All ops on the best single device; where none can run them all, the sum of the shortest times. O(ops *
  * classes) */
 double sked_i_sequential_time(const sked_i_costs *c);

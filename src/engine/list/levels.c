@@ -204,16 +204,12 @@ cleanup:
 
 int32_t sked_i_fastest_device(const sked_i_costs *c, const int32_t *op, int32_t n)
 {
-    static const double few = 1e6; /* ops x devices: beyond, none that another one of its class is faster than */
-    const bool all = (double)n * c->devices <= few;
     int32_t best = 0, most = -1;
     double least = INFINITY;
     for (int32_t d = 0; d < c->devices; d++) {
-        const int32_t kind = sked_i_device_time_kind(c, d);
         int32_t able = 0;
         double sum = 0;
-        if (c->kind_device != NULL &&
-            (c->kind_device[kind] != d || !(all || c->fastest[c->class_of[kind]] == kind)))
+        if (!sked_i_costs_leads(c, d, n))
             continue;
         for (int32_t k = 0; k < n; k++) {
             const double t = sked_i_time(c, op != NULL ? op[k] : k, d);
