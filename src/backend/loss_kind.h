@@ -20,7 +20,6 @@ typedef struct sked_i_loss {
     double log_z;   /* tb: of this graph, machine and temperature */
     bool by_steps;  /* a step answers for what follows it, not for the whole trajectory (batch.h) */
     double lambda;  /* by_steps: what counts of the step after next, and so on */
-    bool likelihood; /* variance, tb: P_B follows P_F by maximum likelihood, and not by this loss */
     double clip;    /* ppo: a ratio of probabilities counts from 1 - clip to 1 + clip */
     double entropy; /* ppo: what a nat of the mean entropy of a step is worth */
 } sked_i_loss;

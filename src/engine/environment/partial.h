@@ -37,9 +37,9 @@ void sked_i_partial_place(sked_i_partial *p, int32_t op, int32_t d, double start
 /* All of the above for ready[index]. */
 void sked_i_partial_append(sked_i_partial *p, int32_t index, int32_t d);
 /*
- * When a complete schedule may end at the earliest, by paths and by work: no later than any does on equal devices
- * without transfers, an estimate else. It falls nowhere, and is the makespan where nothing is left. O(columns +
- * ready ops).
+ * When a complete schedule may end at the earliest, by paths and by work: no later than any does on equal
+ * devices without transfers, an estimate else. It falls nowhere, and is the makespan where nothing is left.
+ * O(columns + ready ops).
  */
 double sked_i_partial_outlook(const sked_i_partial *p);
 /* How many columns end in an op that no scheduled op follows. */

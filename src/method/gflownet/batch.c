@@ -449,9 +449,9 @@ static void fill_advantages(RN(batch) * b)
 static double gain_of(const RN(batch) * b, const sked_i_trajectory *t, int32_t u)
 {
     const sked_i_instance *x = b->policy->instance;
-    const double from = u > 0 ? t->step_outlook[u - 1] : t->step_outlook[0];
-    const double rise = sked_i_loss_log_reward(x, b->policy->temperature, t->step_outlook[u]) -
-                        sked_i_loss_log_reward(x, b->policy->temperature, from);
+    const double heat = b->policy->temperature;
+    const double before = u > 0 ? sked_i_loss_log_reward(x, heat, t->step_outlook[u - 1]) : 0;
+    const double rise = sked_i_loss_log_reward(x, heat, t->step_outlook[u]) - before;
     return b->loss.kind == SKED_I_LOSS_PPO ? rise : rise + t->step_flow[u];
 }
 
@@ -484,7 +484,7 @@ static void fill_step_slopes(RN(batch) * b, int32_t listed)
     const double unit = ppo ? (1 + sqrt(square / n / (b->size - listed))) * n : 2;
     for (int32_t k = 0; k < b->size; k++) {
         sked_i_trajectory *t = &b->trajectory[k];
-        t->back_slope = b->loss.likelihood ? -1.0 / b->size : -b->slope[k];
+        t->back_slope = -1.0 / b->size;
         for (int32_t step = 0; step < n; step++)
             t->step_slope[step] = k < listed ? b->slope[k]
                                   : ppo      ? -t->step_slope[step] / unit / b->size

@@ -16,10 +16,14 @@
  *
  *     G_t = sum over u >= t of lambda^(u - t) * (log R(u) - log R(u - 1) + log P_B(u) - log P_F(u)),
  *
- * log R(u) that of the makespan that step u leaves possible (partial.h), log R itself in the end; PPO leaves the
- * probabilities out. The slope of its log P_F is -2 / size * h'(G_t - mean of G_t over the batch) / 2. With lambda 1
- * the expected gradient is that of the loss: what lies before a step does not depend on it. Below 1 noise falls, and
- * what a step does to steps far behind it counts only where the outlook shows it.
+ * log R(u) that of the makespan that step u leaves possible (partial.h), log R itself in the end; PPO leaves
+ * the probabilities out. The slope of its log P_F is -2 / size * h'(G_t - mean of G_t over the batch) / 2.
+ * With lambda 1 the expected gradient is that of the loss: what lies before a step does not depend on it.
+ * Below 1 noise falls, and what a step does to steps far behind it counts only where the outlook shows it.
+ *
+ * A backward policy then learns by maximum likelihood of what was drawn, the mean of log P_B. With the loss
+ * itself it would make the trajectories of good schedules unlikely: each is seen once, the others that lead
+ * to it take the rest.
  *
  * The reward comes at the end of a schedule and every trajectory of the batch begins at the same state, so
  * the mean of the batch is what a critic would have to learn to say there, and no other network is needed.

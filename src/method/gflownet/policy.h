@@ -63,8 +63,8 @@ typedef struct sked_i_trajectory {
     double *log_step;
     double objective, entropy;
     /*
-     * Credit by steps, the owner's: NULL, or [n] for each step. Walks without gradient leave log P_B - log P_F in
-     * step_flow and when the schedule may end (partial.h) in step_outlook; one with a gradient takes
+     * Credit by steps, the owner's: NULL, or [n] for each step. Walks without gradient leave log P_B - log
+     * P_F in step_flow and when the schedule may end (partial.h) in step_outlook; one with a gradient takes
      * step_slope for log P_F, back_slope for log P_B, and not its own.
      */
     double *step_flow, *step_outlook, *step_slope;
@@ -133,7 +133,8 @@ SKED_MUST_CHECK sked_status RN(walker_create)(const RN(policy) * p, RN(walker) *
 void RN(walker_destroy)(RN(walker) * w);
 /*
  * One walk; rng may be NULL where kind needs none. With a gradient adds slope * d (log_forward
- * - log_backward) to it, or step by step what the trajectory says; for PPO instead, with r the ratio of P_F of a step to that when it was drawn,
+ * - log_backward) to it, or step by step what the trajectory says; for PPO instead, with r the ratio of P_F
+ * of a step to that when it was drawn,
  *
  *     d (sum over the steps of slope * cut(r) - entropy * H),
  *

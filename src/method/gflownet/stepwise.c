@@ -443,8 +443,8 @@ static sked_status stepwise_walk(RN(walker) * generic, sked_i_walk_kind kind, sk
         if (asked)
             RN(step_run_forward)(w->run);
         if (step > 0)
-            SKED_TRY(look_back(w, t->op[step - 1], gradient != NULL, (real)sked_i_back_slope(t, slope),
-                               &back, err));
+            SKED_TRY(look_back(w, t->op[step - 1], gradient != NULL, (real)sked_i_back_slope(t, slope), &back,
+                               err));
         if (step > 0)
             sked_i_note_back(t, step - 1, back);
         if (step < n)
