@@ -388,6 +388,8 @@ static int check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_los
     const int64_t total = t.m->layout.total;
     test_case c = make_case(r, ops, 2, ops / 3, kind);
     test_walks w;
+    if (law->by_steps && !ppo)
+        c.temperature /= 5; /* some steps are further from the mean than the bound */
     make_walks(&w, &c, count, ppo && !law->by_steps ? 0 : 2);
     sked_i_gpu_walks *x = &w.walks;
     double centre;
@@ -412,8 +414,9 @@ static int check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_los
         OK(sked_i_batch_replay_f64(b, err));
     }
     if (ppo) {
+        const double most = x->listed > 0 ? 0.02 : 0.2; /* what is not drawn may be unlikely: ratios explode */
         for (int64_t i = 0; i < total; i++) {
-            t.m->parameter[i] *= (float)(1 + 0.2 * sin((double)i));
+            t.m->parameter[i] *= (float)(1 + most * sin((double)i));
             t.parameter[i] = t.m->parameter[i];
         }
         OK(cuda->put(t.device, t.m->parameter, NULL, NULL, err));
@@ -439,6 +442,7 @@ static int check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_los
     free(got);
     free(want);
     clear_model(&t);
+    return cut;
 }
 
 static void test_other_losses(void **state)
