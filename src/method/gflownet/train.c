@@ -35,6 +35,10 @@
     X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                             \
     X(LOSS, "loss", ENUM, "variance", 0, 0, SKED_I_LOSS_CHOICES,                                          \
       "log-partition variance, trajectory balance, or proximal policy optimisation")                      \
+    X(CREDIT, "credit", ENUM, "trajectory", 0, 0, "trajectory|steps",                                     \
+      "what a step answers for: the loss of its trajectory, or of what follows the step")                 \
+    X(LAMBDA, "lambda", REAL, "0.6", 0, 1, NULL,                                                          \
+      "credit=steps: by how much what follows counts less with each step; 1: it does not")                \
     X(LOG_Z_RATE, "log-z-rate", REAL, "0.01", 1e-9, 1, NULL,                                              \
       "tb: learning rate of log Z, with the warm-up and decay of the other one")                          \
     X(PPO_CLIP, "ppo-clip", REAL, "0.2", 1e-9, 1, NULL,                                                   \
@@ -241,6 +245,8 @@ static sked_i_loss loss_of(const trainer *t, const sked_i_lesson *l)
 {
     sked_i_log_z_input in;
     sked_i_loss loss = {.kind = t->model->loss,
+                        .by_steps = t->set[OPTION_CREDIT] > 0,
+                        .lambda = t->set[OPTION_LAMBDA],
                         .clip = t->set[OPTION_PPO_CLIP],
                         .entropy = t->set[OPTION_ENTROPY] * sked_i_sampler_decay(t->model)};
     if (loss.kind == SKED_I_LOSS_TB) {
