@@ -7,7 +7,7 @@
 #include "schedule/realise.h"
 #include "test.h"
 
-#include "problem/clock.h"
+#include "problem/chaining.h"
 
 enum { most_ops = 6, most_start = 3 };
 

@@ -1,6 +1,6 @@
 /* What a schedule is worth, and how different several are. */
 #include "base/arena.h"
-#include "problem/clock.h"
+#include "problem/chaining.h"
 #include "problem/lower.h"
 #include "schedule/profile.h"
 
