@@ -27,6 +27,7 @@ enum {
                                 can run every op */
     RANDOM_KEEP = 4096,      /* some values stay to the end */
     RANDOM_STORES = 8192,    /* with RANDOM_UNEQUAL: devices whose memory ends, some of them */
+    RANDOM_ORDER = 16384,    /* some edges only order their ops */
 };
 
 typedef struct random_problem {
@@ -108,6 +109,14 @@ static inline double random_lag(sked_i_rng *rng, unsigned kind)
     return NAN;
 }
 
+/* The last edge orders only, one time in four. */
+static inline void random_order(sked_i_rng *rng, unsigned kind, sked_builder *b)
+{
+    if ((kind & RANDOM_ORDER) && random_int(rng, 0, 3) == 0)
+        OK(sked_builder_set_attribute(b, sked_attribute_find("order"), sked_builder_edge_count(b) - 1, 1,
+                                      err));
+}
+
 static inline void random_edges(sked_i_rng *rng, unsigned kind, int n, sked_builder *b)
 {
     int32_t label[64]; /* edges follow a random order, so that ids are no topological order */
@@ -121,6 +130,7 @@ static inline void random_edges(sked_i_rng *rng, unsigned kind, int n, sked_buil
                 const sked_edge edge = {label[a], label[c], random_lag(rng, kind),
                                         random_amount(rng, kind, 0, 3), 0};
                 OK(sked_builder_add_edge(b, &edge, err));
+                random_order(rng, kind, b);
             }
     const int loops = kind & RANDOM_LOOPS ? random_int(rng, 1, 3) : 0;
     for (int k = 0; k < loops; k++) {
@@ -128,6 +138,7 @@ static inline void random_edges(sked_i_rng *rng, unsigned kind, int n, sked_buil
         const sked_edge edge = {label[c], label[a], random_lag(rng, kind), random_amount(rng, kind, 0, 3),
                                 random_int(rng, 1, 2)};
         OK(sked_builder_add_edge(b, &edge, err));
+        random_order(rng, kind, b);
     }
 }
 
