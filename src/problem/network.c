@@ -225,11 +225,20 @@ sked_status sked_i_network_open(sked_i_network *f, int64_t nodes, int64_t arcs, 
     SKED_OWN(&f->arena, f->before, nodes);
     SKED_OWN(&f->arena, f->after, nodes);
     SKED_OWN(&f->arena, f->up, nodes);
-    f->ties = arcs;
+    f->room = f->ties = arcs;
     for (int64_t k = 0; k < nodes; k++)
         f->child[k] = -1;
 cleanup:
     return st;
+}
+
+sked_status sked_i_network_room(sked_i_network *f, int64_t more, sked_error *err)
+{
+    assert(f->ties == f->room);
+    if (!SKED_OWN_GROW(&f->arena, f->arcs, f->room, f->n_arcs + more))
+        return sked_i_no_memory(err);
+    f->ties = f->room;
+    return SKED_OK;
 }
 
 void sked_i_network_close(sked_i_network *f)
