@@ -90,7 +90,7 @@ static double violation(const sked_i_network *f, const sked_i_network_arc *a)
 /* The worst of the next few arcs, further on while none is violated; -1: none is. */
 static int64_t find_entering(sked_i_network *f)
 {
-    const int64_t block = (int64_t)sqrt((double)f->n_arcs) + 10;
+    const int64_t block = f->block > 0 ? f->block : (int64_t)sqrt((double)f->n_arcs) + 10;
     double most = f->slack;
     int64_t best = -1;
     for (int64_t k = 0; k < f->n_arcs && !(best >= 0 && k % block == 0); k++) {

@@ -24,6 +24,7 @@ typedef struct sked_i_network {
     int64_t ties;   /* the first of those that may not, at the end of `arcs` */
     int64_t room;   /* of `arcs` */
     int64_t next;   /* where to look for an arc to enter */
+    int64_t block;  /* arcs that are compared for it; 0: the root of their number */
     double *x;      /* [nodes] times that make all arcs of the tree tight */
     double *flow;   /* [nodes] of the arc to the parent */
     int32_t *parent, *depth, *child, *before, *after; /* [nodes] -1: none; siblings before and after */

