@@ -328,6 +328,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     const sked_i_backend *backend;
     sked_i_limit_init(&run.limit, opt);
     SKED_TRY(sked_i_backend_choose(opt->backend, false, &backend, err)); /* there is none such: says so */
+    low.with_clock = m->takes_clock != NULL && opt->candidates <= 1 && m->takes_clock(p);
     SKED_TRY(take_problem(p, &run.limit, &low, err));
     SKED_TRY(sked_i_realise_start(&low, opt->start, &start, err));
     if (start != NULL) {

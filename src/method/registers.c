@@ -63,5 +63,6 @@ const sked_i_method sked_i_method_registers = {
              .summary = "least registers of a pipeline: a flow, with the pairs of ops that the clock parts",
              .features = SKED_CAN_LOOPS | SKED_CAN_HORIZON | SKED_CAN_RESOURCES | SKED_CAN_FIX |
                          SKED_CAN_MEMORY | SKED_CAN_EXACT},
+    .takes_clock = sked_i_registers_fit,
     .run = run_registers,
 };
