@@ -17,13 +17,17 @@ static void set_attribute(sked_builder *b, const char *name, int64_t at, double 
     OK(sked_builder_set_attribute(b, sked_attribute_find(name), at, value, err));
 }
 
-static void pipeline_ops(sked_i_rng *rng, int n, sked_builder *b)
+static void pipeline_ops(sked_i_rng *rng, int n, bool pool, sked_builder *b)
 {
+    if (pool)
+        OK(sked_builder_add_resource(b, "unit", random_int(rng, 1, 3), NULL, err));
     for (int i = 0; i < n; i++) {
         const bool register_inside = random_int(rng, 0, 3) == 0;
         int32_t op;
         OK(sked_builder_add_op(b, NULL, NULL, register_inside ? random_int(rng, 1, 2) : 0, &op, err));
         OK(sked_builder_set_memory(b, op, random_int(rng, 0, 3), err));
+        if (pool && register_inside)
+            OK(sked_builder_add_demand(b, op, 0, 1, err));
         OK(sked_builder_set_keep(b, op, random_int(rng, 0, 5) == 0, err));
         const double in = 0.5 * random_int(rng, 0, 4), out = register_inside ? 0.5 * random_int(rng, 0, 4) : in;
         set_attribute(b, "delay_in", op, in);
@@ -52,7 +56,7 @@ static void pipeline_edges(sked_i_rng *rng, int n, sked_builder *b)
                                  err));
 }
 
-static void pipeline_make(uint64_t seed, random_problem *out)
+static void pipeline_make(uint64_t seed, bool pool, random_problem *out)
 {
     static const sked_lifetime lifetimes[] = {SKED_LIFETIME_AUTO, SKED_LIFETIME_RESULT, SKED_LIFETIME_START,
                                               SKED_LIFETIME_FINISH};
@@ -62,7 +66,7 @@ static void pipeline_make(uint64_t seed, random_problem *out)
     sked_i_rng_seed(&rng, seed, 26);
     const int n = random_int(&rng, 2, most_ops);
     OK(sked_builder_create(&b, err));
-    pipeline_ops(&rng, n, b);
+    pipeline_ops(&rng, n, pool, b);
     pipeline_edges(&rng, n, b);
     OK(sked_builder_finish(b, &out->graph, err));
     sked_builder_destroy(b);
@@ -167,7 +171,7 @@ static void least_is_the_least(void **state)
     for (int seed = 0; seed < CASES(4000); seed++) {
         random_problem r;
         double sum, peak;
-        pipeline_make((uint64_t)seed, &r);
+        pipeline_make((uint64_t)seed, false, &r);
         if (is_problem(&r.problem)) {
             assert_true(sked_i_registers_fit(&r.problem));
             enumerate(&r.problem, &sum, &peak);
@@ -194,7 +198,7 @@ static void little_work_leaves_a_bound(void **state)
         sked_i_registers *x = NULL;
         sked_i_registers_found f = {0}, all = {0};
         sked_error ignored;
-        pipeline_make((uint64_t)seed, &r);
+        pipeline_make((uint64_t)seed, false, &r);
         if (is_problem(&r.problem) &&
             sked_i_registers_open(&r.problem, &x, &ignored) == SKED_OK) {
             sked_i_bound_effort little = {.work = 1 + seed % 30}, ample = {.work = INFINITY};
@@ -210,11 +214,83 @@ static void little_work_leaves_a_bound(void **state)
     assert_true(stopped > CASES(50));
 }
 
+/* Without a horizon: as with one that is long enough, and no later than need be. */
+static void no_horizon_is_a_long_one(void **state)
+{
+    (void)state;
+    int found = 0;
+    for (int seed = 0; seed < CASES(1000); seed++) {
+        random_problem r;
+        sked_i_registers_found f[2] = {{0}};
+        double start[most_ops];
+        pipeline_make((uint64_t)seed, false, &r);
+        for (int k = 0; k < 2 && is_problem(&r.problem); k++) {
+            sked_i_registers *x = NULL;
+            sked_i_bound_effort effort = {.work = INFINITY};
+            sked_error ignored;
+            r.problem.horizon = k == 0 ? 60 : INFINITY;
+            if (sked_i_registers_open(&r.problem, &x, &ignored) == SKED_OK)
+                OK(sked_i_registers_least(x, &effort, start, &f[k], err));
+            sked_i_registers_close(x);
+        }
+        assert_true(f[0].optimal == f[1].optimal && f[0].bound == f[1].bound);
+        for (int32_t i = 0; f[1].optimal && i < r.graph->n_ops; i++)
+            assert_true(start[i] <= 30);
+        found += f[1].optimal;
+        random_problem_free(&r);
+    }
+    assert_true(found > CASES(500));
+}
+
+static void run_method(const char *method, const sked_problem *p, double peak, int *proved)
+{
+    sked_run_options opt;
+    sked_result result = {.size = sizeof result};
+    sked_error why = {0};
+    sked_run_options_init(&opt);
+    opt.iterations = 10;
+    const sked_status st = sked_method_run(method, p, &opt, &result, &why);
+    if (st == SKED_ERR_INFEASIBLE) { /* only auto looks for what the flow alone has not found */
+        assert_true(isinf(peak) || p->ii > 1);
+        return;
+    }
+    if (st != SKED_OK)
+        fail_msg("%s: %s", method, why.message);
+    assert_true(result.lower_bound <= peak && result.value >= peak);
+    assert_true(!result.optimal || result.value == peak);
+    *proved += result.optimal;
+    sked_result_clear(&result);
+}
+
+/* At interval 1 pools do not depend on starts; at 2 the flow is a bound and a start. */
+static void pools_are_kept(void **state)
+{
+    (void)state;
+    int proved = 0;
+    for (int seed = 0; seed < CASES(400); seed++) {
+        random_problem r;
+        double sum, peak;
+        pipeline_make((uint64_t)seed, true, &r);
+        sked_error ignored;
+        if (sked_problem_check(&r.problem, &ignored) == SKED_OK) {
+            enumerate(&r.problem, &sum, &peak);
+            run_method("registers", &r.problem, peak, &proved);
+            if (seed % 4 == 0)
+                run_method("auto", &r.problem, peak, &proved);
+        }
+        random_problem_free(&r);
+    }
+    print_message("%d proofs\n", proved);
+    assert_true(proved > CASES(150));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(least_is_the_least),
         cmocka_unit_test(little_work_leaves_a_bound),
+        cmocka_unit_test(no_horizon_is_a_long_one),
+        cmocka_unit_test(pools_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -426,6 +426,36 @@ static bool keeps_all(const sked_i_network *f)
     return true;
 }
 
+static void reach(sked_i_registers *x, int32_t v, int32_t *count)
+{
+    if (x->waiting[v])
+        return;
+    x->waiting[v] = 1;
+    x->order[(*count)++] = v;
+}
+
+/* The sum stays if ops that edges join, in whatever direction, start earlier together. */
+static void pull_back(sked_i_registers *x)
+{
+    const sked_graph *g = x->g;
+    int32_t count = 0;
+    memset(x->waiting, 0, (size_t)g->n_ops * sizeof *x->waiting);
+    for (int32_t i = 0, first = 0; i < g->n_ops; i++) {
+        double slack = INFINITY;
+        reach(x, i, &count);
+        for (int32_t k = first; k < count; k++) {
+            const int32_t v = x->order[k];
+            slack = fmin(slack, x->start[v] - x->early[v]);
+            for (int64_t j = g->pred_ptr[v]; j < g->pred_ptr[v + 1]; j++)
+                reach(x, g->pred_op[j], &count);
+            for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
+                reach(x, g->edge_to[e], &count);
+        }
+        for (; first < count; first++)
+            x->start[x->order[first]] -= slack;
+    }
+}
+
 sked_status sked_i_registers_least(sked_i_registers *x, sked_i_bound_effort *effort, double *start,
                                    sked_i_registers_found *found, sked_error *err)
 {
@@ -445,6 +475,8 @@ sked_status sked_i_registers_least(sked_i_registers *x, sked_i_bound_effort *eff
     } while (more);
     x->found.none = !kept && x->net.effort.work > 0;
     x->found.optimal = kept && !x->circular;
+    if (kept && x->end < 0)
+        pull_back(x);
     x->found.bound = fmax(0, sked_i_network_earned(&x->net) + x->constant);
     if (kept && start != NULL)
         memcpy(start, x->start, (size_t)x->g->n_ops * sizeof *start);
