@@ -40,7 +40,7 @@ enum {
       "folder of the benchmark instances, or set SKED_BENCH_DATA")                                           \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(quality), "scheduling method")                           \
     X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9,                                                      \
-      ON(quality) | ON(gaus) | ON(memory) | ON(robust) | ON(real) | ON(hardware),                                           \
+      ON(quality) | ON(gaus) | ON(memory) | ON(robust) | ON(real) | ON(hardware),                            \
       "seconds per instance; without it, each set has its own limit")                                        \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                             \
     X(seeds, INT, "seeds", "N", 0, 1, 20, ON(paper) | ON(real),                                              \

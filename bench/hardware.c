@@ -1,6 +1,7 @@
 /*
- * sked-bench hardware: registers of pipelines. EPFL circuits, every gate with delay 1 and one bit, as few stages as
- * the clock allows: the least registers beside those of the gates as early and as late as their levels let them.
+ * sked-bench hardware: registers of pipelines. EPFL circuits, every gate with delay 1 and one bit, as few
+ * stages as the clock allows: the least registers beside those of the gates as early and as late as their
+ * levels let them.
  */
 #define _DEFAULT_SOURCE
 #include "bench.h"
@@ -16,7 +17,7 @@ static const char gates[] =
 
 typedef struct totals {
     int pipelines, proved, compared;
-    double gain, most_seconds;
+    double gain, seconds, most_seconds; /* seconds: of the circuit at hand */
 } totals;
 
 /* A circuit, its edges, and the gates on the longest chain that ends at each op, and that begins there. */
@@ -84,10 +85,10 @@ static sked_status open_circuit(const char *path, circuit *c, sked_error *err)
     return SKED_OK;
 }
 
-/* Registers where each gate is in the stage of its level, from the inputs or from the outputs; inputs in the first
- * stage, or in that of their first reader. */
-static sked_status by_levels(const circuit *c, const sked_problem *p, int32_t levels, bool late, double *registers,
-                             sked_error *err)
+/* Registers where each gate is in the stage of its level, from the inputs or from the outputs; inputs in the
+ * first stage, or in that of their first reader. */
+static sked_status by_levels(const circuit *c, const sked_problem *p, int32_t levels, bool late,
+                             double *registers, sked_error *err)
 {
     sked_schedule *s = NULL;
     sked_metrics m = {.size = sizeof m};
@@ -108,7 +109,7 @@ static sked_status by_levels(const circuit *c, const sked_problem *p, int32_t le
     return st;
 }
 
-static sked_status run_pipeline(const arguments *a, const char *name, const circuit *c, int32_t levels, totals *t,
+static sked_status run_pipeline(const arguments *a, const circuit *c, int32_t levels, totals *t,
                                 sked_error *err)
 {
     sked_problem p;
@@ -132,14 +133,12 @@ static sked_status run_pipeline(const arguments *a, const char *name, const circ
     if (st != SKED_OK)
         return st;
     const double better = fmin(early, late), gain = better > 0 ? 1 - r.value / better : 0;
-    printf("%-12s %7d %6d %7.0f %8.0f %8.0f %9.0f %7s %6.1f %% %7.2f\n", name, (int)c->n, (int)levels, p.horizon + 1,
-           early, late, r.value, r.optimal ? "proved" : "open", 100 * gain, r.seconds);
-    fflush(stdout);
+    printf(" %.0f: %.0f -> %.0f%s |", p.horizon + 1, better, r.value, r.optimal ? "" : " (open)");
     t->pipelines++;
     t->proved += r.optimal;
     t->compared += better > 0;
     t->gain += gain;
-    t->most_seconds = fmax(t->most_seconds, r.seconds);
+    t->seconds = fmax(t->seconds, r.seconds);
     sked_result_clear(&r);
     return SKED_OK;
 }
@@ -151,8 +150,15 @@ static sked_status run_circuit(const arguments *a, const char *name, totals *t, 
     circuit c = {0};
     snprintf(part, sizeof part, "epfl/%.200s.blif", name);
     sked_status st = open_circuit(data_path(a, part, path, sizeof path), &c, err);
+    t->seconds = 0;
+    if (st == SKED_OK)
+        printf("| %-10s | %5d |", name, (int)c.n);
     for (size_t k = 0; st == SKED_OK && k < sizeof clocks / sizeof *clocks; k++)
-        st = run_pipeline(a, name, &c, clocks[k], t, err);
+        st = run_pipeline(a, &c, clocks[k], t, err);
+    if (st == SKED_OK)
+        printf(" %.2f |\n", t->seconds);
+    fflush(stdout);
+    t->most_seconds = fmax(t->most_seconds, t->seconds);
     close_circuit(&c);
     return st;
 }
@@ -192,12 +198,14 @@ sked_status bench_hardware(arguments *a, sked_error *err)
     const int count = list_circuits(a, name);
     if (count < 0)
         return fail(err, SKED_ERR_IO, "epfl: cannot be opened");
-    printf("%-12s %7s %6s %7s %8s %8s %9s %7s %8s %7s\n", "circuit", "ops", "clock", "stages", "early", "late",
-           "registers", "", "fewer", "s");
+    printf("\nStages: registers of the better of early and late by levels -> least. Seconds: most of the "
+           "three.\n\n"
+           "| circuit | ops | clock 5 | clock 10 | clock 20 | seconds |\n|---|---|---|---|---|---|\n");
     for (int k = 0; st == SKED_OK && k < count; k += (int)a->sample)
         st = run_circuit(a, name[k], &t, err);
     if (st == SKED_OK)
-        printf("%d of %d proved, %.1f %% fewer than the better of early and late on average, %.1f s at most\n",
-               t.proved, t.pipelines, t.compared > 0 ? 100 * t.gain / t.compared : 0, t.most_seconds);
+        printf(
+            "\n%d of %d proved, %.1f %% fewer than the better of early and late on average, %.1f s at most\n",
+            t.proved, t.pipelines, t.compared > 0 ? 100 * t.gain / t.compared : 0, t.most_seconds);
     return st;
 }

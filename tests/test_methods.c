@@ -161,7 +161,8 @@ static outcome run_twice(const char *method, const char *name, uint64_t seed, co
     /* features say what a method takes, not in which combinations */
     const bool combined =
         p->fix_device != NULL || (p->objective != SKED_OBJECTIVE_MAKESPAN && p->devices > 0);
-    if (refuses_reals(p, st, &why) || refuses_gaps(p, st, &why) || refuses_one_shot(p, st, &why) || (st == SKED_ERR_UNSUPPORTED && combined))
+    if (refuses_reals(p, st, &why) || refuses_gaps(p, st, &why) || refuses_one_shot(p, st, &why) ||
+        (st == SKED_ERR_UNSUPPORTED && combined))
         return REFUSED;
     if (st != SKED_OK)
         fail_msg("%s, %s, seed %d: %s", method, name, (int)seed, why.message);

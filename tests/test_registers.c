@@ -6,8 +6,10 @@
 #include "problem/clock.h"
 #include "problem/lower.h"
 #include "random_problem.h"
+#include "report/pipeline.h"
 #include "schedule/holdings.h"
 
+#include <jansson.h>
 #include <math.h>
 
 enum { most_ops = 5, most_starts = 5 };
@@ -29,7 +31,8 @@ static void pipeline_ops(sked_i_rng *rng, int n, bool pool, sked_builder *b)
         if (pool && register_inside)
             OK(sked_builder_add_demand(b, op, 0, 1, err));
         OK(sked_builder_set_keep(b, op, random_int(rng, 0, 5) == 0, err));
-        const double in = 0.5 * random_int(rng, 0, 4), out = register_inside ? 0.5 * random_int(rng, 0, 4) : in;
+        const double in = 0.5 * random_int(rng, 0, 4),
+                     out = register_inside ? 0.5 * random_int(rng, 0, 4) : in;
         set_attribute(b, "delay_in", op, in);
         set_attribute(b, "delay_out", op, out);
     }
@@ -132,6 +135,39 @@ static bool is_problem(const sked_problem *p)
            (p->clock == 0 || sked_i_clock_check(p, &ignored) == SKED_OK);
 }
 
+static double sum_of(const json_t *list)
+{
+    double sum = 0;
+    for (size_t k = 0; k < json_array_size(list); k++)
+        sum += json_number_value(json_array_get(list, k));
+    return sum;
+}
+
+/* The picture of a pipeline has all its ops and registers, and no stage that is too long. */
+static void judge_picture(const sked_problem *p, sked_schedule *s, double registers)
+{
+    sked_report_data data;
+    sked_i_buffer text = {0};
+    json_error_t error;
+    OK(sked_i_schedule_add_phases(s, err));
+    OK(sked_i_clock_phases(p, s, s->phase, err));
+    sked_report_data_init(&data);
+    data.problem = p;
+    data.schedule = s;
+    assert_true(sked_i_pipeline_known(&data));
+    OK(sked_i_pipeline_json(&data, &text, err));
+    assert_false(text.failed);
+    json_t *root = json_loadb(text.data, text.size, 0, &error);
+    assert_non_null(root);
+    const json_t *delay = json_object_get(root, "delay");
+    assert_true(sum_of(json_object_get(root, "ops")) == s->ops);
+    assert_true(sum_of(json_object_get(root, "registers")) == registers);
+    for (size_t k = 0; k < json_array_size(delay); k++)
+        assert_true(json_number_value(json_array_get(delay, k)) <= p->clock);
+    json_decref(root);
+    sked_i_buffer_free(&text);
+}
+
 /* What the engine says, of a problem that fits it. */
 static void judge(const sked_problem *p, double least, int *found, int *rounds)
 {
@@ -155,6 +191,8 @@ static void judge(const sked_problem *p, double least, int *found, int *rounds)
         assert_true(f.bound == least);
         OK(sked_schedule_validate(p, s, err));
         assert_true(sum_of_lives(p, s) == least);
+        if (p->clock > 0 && p->ii == 1)
+            judge_picture(p, s, least);
         ++*found;
         *rounds += f.pairs > 0;
     }
@@ -199,8 +237,7 @@ static void little_work_leaves_a_bound(void **state)
         sked_i_registers_found f = {0}, all = {0};
         sked_error ignored;
         pipeline_make((uint64_t)seed, false, &r);
-        if (is_problem(&r.problem) &&
-            sked_i_registers_open(&r.problem, &x, &ignored) == SKED_OK) {
+        if (is_problem(&r.problem) && sked_i_registers_open(&r.problem, &x, &ignored) == SKED_OK) {
             sked_i_bound_effort little = {.work = 1 + seed % 30}, ample = {.work = INFINITY};
             OK(sked_i_registers_least(x, &little, NULL, &f, err));
             OK(sked_i_registers_least(x, &ample, NULL, &all, err));

@@ -1,7 +1,7 @@
 /*
- * `registers`: the least registers of a pipeline, by a flow (problem/registers.h). At interval 1 the peak of the
- * memory is the sum of all lives, so the optimum of the sum is proved; at a longer one the sum is a bound, and its
- * schedule an incumbent where the pools have room for it.
+ * `registers`: the least registers of a pipeline, by a flow (problem/registers.h). At interval 1 the peak of
+ * the memory is the sum of all lives, so the optimum of the sum is proved; at a longer one the sum is a
+ * bound, and its schedule an incumbent where the pools have room for it.
  */
 #include "problem/registers.h"
 
@@ -16,7 +16,8 @@ static sked_status offer_if_valid(sked_i_run *run, sked_schedule *s, const doubl
     sked_error ignored;
     memcpy(s->start, start, (size_t)s->ops * sizeof *start);
     s->ii = run->problem->ii;
-    return sked_schedule_validate(run->problem, s, &ignored) == SKED_OK ? sked_i_run_offer(run, s, err) : SKED_OK;
+    return sked_schedule_validate(run->problem, s, &ignored) == SKED_OK ? sked_i_run_offer(run, s, err)
+                                                                        : SKED_OK;
 }
 
 static sked_status find_least(sked_i_run *run, sked_i_registers *x, sked_schedule *s, double *start,
@@ -32,7 +33,8 @@ static sked_status find_least(sked_i_run *run, sked_i_registers *x, sked_schedul
     sked_i_run_raise_bound(
         run, sked_i_bound_settle(found.bound / run->problem->ii, run->problem->graph->integral));
     if (run->problem->clock > 0)
-        sked_i_run_note(run, "%lld pairs of the clock in %d rounds", (long long)found.pairs, (int)found.rounds);
+        sked_i_run_note(run, "%lld pairs of the clock in %d rounds", (long long)found.pairs,
+                        (int)found.rounds);
     return found.optimal ? offer_if_valid(run, s, start, err) : SKED_OK;
 }
 

@@ -177,9 +177,10 @@ static double waits_at_one(const sked_problem *p)
     return sum == 0 || (p->ii == 1 && p->graph->integral) ? sum : NAN;
 }
 
-/* The least sum of all lives, spread over the interval. *whole: at interval 1 the sum is the peak, and this its least. */
-static sked_status pipeline_bound(const sked_problem *p, sked_i_bound_effort effort, double *bound, bool *whole,
-                                  sked_error *err)
+/* The least sum of all lives, spread over the interval. *whole: at interval 1 the sum is the peak, and this
+ * its least. */
+static sked_status pipeline_bound(const sked_problem *p, sked_i_bound_effort effort, double *bound,
+                                  bool *whole, sked_error *err)
 {
     sked_i_registers *x = NULL;
     sked_i_registers_found found = {0};
@@ -202,7 +203,7 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
     bool whole = false;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
-    *why = "least sum of all lives";
+    *why = "least sum of all lives, spread over the time there is";
     if (sked_i_registers_fit(p) && p->clock == 0)
         SKED_TRY(pipeline_bound(p, *effort, &sum, &whole, err));
     *bound = sum;

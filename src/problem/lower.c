@@ -315,8 +315,7 @@ static_assert(sizeof steps / sizeof *steps <= SKED_I_MOST_STEPS, "room for every
 
 static void begin(const sked_problem *asked, const sked_i_limit *limit, sked_i_lowered *x)
 {
-    *x = (sked_i_lowered){
-        .asked = asked, .limit = limit, .problem = *asked, .with_clock = x->with_clock};
+    *x = (sked_i_lowered){.asked = asked, .limit = limit, .problem = *asked, .with_clock = x->with_clock};
 }
 
 sked_status sked_i_lower(const sked_problem *asked, sked_i_lowered *x, sked_error *err)

@@ -1,12 +1,13 @@
 /*
- * The sum of lives is linear in starts of ops and ends of lives, and every rule is a difference: a linear program
- * of differences (network.h), as in retiming (Leiserson and Saxe 1991). Its matrix is totally unimodular, so the
- * best starts are whole cycles. In the first tree all nodes hang on the root: ops at their latest start, ends at
- * their earliest.
+ * The sum of lives is linear in starts of ops and ends of lives, and every rule is a difference: a linear
+ * program of differences (network.h), as in retiming (Leiserson and Saxe 1991). Its matrix is totally
+ * unimodular, so the best starts are whole cycles. In the first tree all nodes hang on the root: ops at their
+ * latest start, ends at their earliest.
  *
- * A clock asks for far more pairs of ops than matter. So pairs come in rounds: those that the starts of the last
- * round break, one for each op that begins too late in its cycle. In the flow a pair is one more arc, so that
- * every round begins with the tree of the last one. A round without a broken pair is the optimum of all pairs.
+ * A clock asks for far more pairs of ops than matter. So pairs come in rounds: those that the starts of the
+ * last round break, one for each op that begins too late in its cycle. In the flow a pair is one more arc, so
+ * that every round begins with the tree of the last one. A round without a broken pair is the optimum of all
+ * pairs.
  */
 #include "problem/registers.h"
 
@@ -46,8 +47,8 @@ static bool is_whole(double x)
 bool sked_i_registers_fit(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
-    bool whole = p->objective == SKED_OBJECTIVE_MEMORY && p->ii > 0 && p->devices == 0 && p->machine == NULL &&
-                 is_whole(p->ii) && (isinf(p->horizon) || is_whole(p->horizon)) &&
+    bool whole = p->objective == SKED_OBJECTIVE_MEMORY && p->ii > 0 && p->devices == 0 &&
+                 p->machine == NULL && is_whole(p->ii) && (isinf(p->horizon) || is_whole(p->horizon)) &&
                  !sked_i_has_memory_limit(p);
     for (int32_t i = 0; i < g->n_ops && whole; i++)
         whole = is_whole(g->duration[i]) &&
@@ -345,7 +346,8 @@ static bool is_chained(const sked_i_registers *x, int64_t e)
     return x->start[g->edge_to[e]] - x->start[g->edge_from[e]] == length_of(x, e);
 }
 
-/* Ops so that chains through combinational ops lead forwards; returns how many: ops of a circle have no order. */
+/* Ops so that chains through combinational ops lead forwards; returns how many: ops of a circle have no
+ * order. */
 static int32_t order_ops(sked_i_registers *x)
 {
     const sked_graph *g = x->g;

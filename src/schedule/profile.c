@@ -317,8 +317,8 @@ static int32_t last_cycle(const sked_i_holdings *h)
     return last < most_cycles ? (int32_t)last : -1;
 }
 
-sked_status sked_schedule_registers(const sked_problem *p, const sked_schedule *s, double **bits, int32_t *count,
-                                    sked_error *err)
+sked_status sked_schedule_registers(const sked_problem *p, const sked_schedule *s, double **bits,
+                                    int32_t *count, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
     sked_status st = SKED_OK;
@@ -330,7 +330,8 @@ sked_status sked_schedule_registers(const sked_problem *p, const sked_schedule *
     SKED_TRY(sked_i_holdings_make(p, &c, s, &h, err));
     const int32_t last = last_cycle(&h);
     if (last < 0) {
-        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "registers are counted in less than a million whole cycles");
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                         "registers are counted in less than a million whole cycles");
         goto cleanup;
     }
     SKED_NEW0(held, (int64_t)last + 1);
