@@ -1,5 +1,5 @@
 /* The least registers of a pipeline: the flow against enumeration, and its proof. */
-#include "problem/registers.h"
+#include "problem/least_registers.h"
 
 #include "base/rng.h"
 #include "graph/graph.h"
@@ -173,7 +173,7 @@ static void judge(const sked_problem *p, double least, int *found, int *rounds)
 {
     sked_i_registers *x = NULL;
     sked_i_registers_found f = {0};
-    sked_i_bound_effort effort = {.work = INFINITY};
+    sked_i_bound_effort effort = {.work = 0x1p50};
     sked_schedule *s = NULL;
     sked_error why = {0};
     const sked_status st = sked_i_registers_open(p, &x, &why);
@@ -238,7 +238,7 @@ static void little_work_leaves_a_bound(void **state)
         sked_error ignored;
         pipeline_make((uint64_t)seed, false, &r);
         if (is_problem(&r.problem) && sked_i_registers_open(&r.problem, &x, &ignored) == SKED_OK) {
-            sked_i_bound_effort little = {.work = 1 + seed % 30}, ample = {.work = INFINITY};
+            sked_i_bound_effort little = {.work = 1 + seed % 30}, ample = {.work = 0x1p50};
             OK(sked_i_registers_least(x, &little, NULL, &f, err));
             OK(sked_i_registers_least(x, &ample, NULL, &all, err));
             if (all.optimal)
@@ -263,7 +263,7 @@ static void no_horizon_is_a_long_one(void **state)
         pipeline_make((uint64_t)seed, false, &r);
         for (int k = 0; k < 2 && is_problem(&r.problem); k++) {
             sked_i_registers *x = NULL;
-            sked_i_bound_effort effort = {.work = INFINITY};
+            sked_i_bound_effort effort = {.work = 0x1p50};
             sked_error ignored;
             r.problem.horizon = k == 0 ? 60 : INFINITY;
             if (sked_i_registers_open(&r.problem, &x, &ignored) == SKED_OK)

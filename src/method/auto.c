@@ -9,7 +9,7 @@
  */
 #include "form/shop.h"
 #include "method/hands.h"
-#include "problem/registers.h"
+#include "problem/least_registers.h"
 
 #include <string.h>
 

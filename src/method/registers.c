@@ -1,9 +1,9 @@
 /*
- * `registers`: the least registers of a pipeline, by a flow (problem/registers.h). At interval 1 the peak of
+ * `registers`: the least registers of a pipeline, by a flow (problem/least_registers.h). At interval 1 the peak of
  * the memory is the sum of all lives, so the optimum of the sum is proved; at a longer one the sum is a
  * bound, and its schedule an incumbent where the pools have room for it.
  */
-#include "problem/registers.h"
+#include "problem/least_registers.h"
 
 #include "method/method.h"
 #include "problem/bounds.h"
@@ -24,7 +24,7 @@ static sked_status find_least(sked_i_run *run, sked_i_registers *x, sked_schedul
                               sked_error *err)
 {
     sked_i_registers_found found;
-    sked_i_bound_effort effort = {.work = INFINITY, .limit = &run->limit};
+    sked_i_bound_effort effort = {.work = 0x1p50, .limit = &run->limit};
     sked_status st = sked_i_registers_least(x, &effort, start, &found, err);
     if (st != SKED_OK)
         return st;

@@ -10,7 +10,7 @@
 #include "problem/energy.h"
 #include "problem/lower.h"
 #include "problem/memory_limit.h"
-#include "problem/registers.h"
+#include "problem/least_registers.h"
 
 /* Intervals are tried one by one up to this many ops, and within as many steps. */
 enum { max_ops_for_energy = 20000 };

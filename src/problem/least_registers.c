@@ -9,7 +9,7 @@
  * that every round begins with the tree of the last one. A round without a broken pair is the optimum of all
  * pairs.
  */
-#include "problem/registers.h"
+#include "problem/least_registers.h"
 
 #include "problem/clock.h"
 #include "problem/network.h"
@@ -24,6 +24,7 @@ struct sked_i_registers {
     sked_lifetime lifetime;
     sked_i_network net;
     double *early, *late; /* [ops] */
+    double latest;        /* finish: the horizon, or what no least schedule needs */
     double constant;      /* of the sum, beside what the network earns */
     double *weight;       /* [nodes] what a node's time counts in the sum */
     double *first;        /* [nodes] no sooner */
@@ -149,7 +150,8 @@ static double longest_time(const sked_i_registers *x)
 static void find_late(sked_i_registers *x)
 {
     const sked_graph *g = x->g;
-    sked_i_latest_starts(x->p, isinf(x->p->horizon) ? longest_time(x) : x->p->horizon, x->late);
+    x->latest = isinf(x->p->horizon) ? longest_time(x) : x->p->horizon;
+    sked_i_latest_starts(x->p, x->latest, x->late);
     for (int32_t k = g->n_ops; k-- > 0;) {
         const int32_t v = g->topo[k];
         double after = 0, *at = &x->late[v];
@@ -260,7 +262,7 @@ static void plant(sked_i_registers *x)
         if (k == net->root)
             continue;
         const int64_t after = sked_i_network_add(net, net->root, k, x->first[k]);
-        const double late = k < n ? x->late[k] : isinf(x->p->horizon) ? longest_time(x) : x->p->horizon;
+        const double late = k < n ? x->late[k] : x->latest;
         int64_t before = -1;
         if (k < n || k == x->end)
             before = sked_i_network_add(net, k, net->root, -late);
