@@ -14,6 +14,11 @@
 
 enum { most_ops = 5, most_starts = 5 };
 
+static bool near(double x, double y)
+{
+    return x == y || fabs(x - y) < 1e-6;
+}
+
 static void set_attribute(sked_builder *b, const char *name, int64_t at, double value)
 {
     OK(sked_builder_set_attribute(b, sked_attribute_find(name), at, value, err));
@@ -21,13 +26,14 @@ static void set_attribute(sked_builder *b, const char *name, int64_t at, double 
 
 static void pipeline_ops(sked_i_rng *rng, int n, bool pool, sked_builder *b)
 {
+    const double bit = random_int(rng, 0, 5) == 0 ? 0.3 : 1;
     if (pool)
         OK(sked_builder_add_resource(b, "unit", random_int(rng, 1, 3), NULL, err));
     for (int i = 0; i < n; i++) {
         const bool register_inside = random_int(rng, 0, 3) == 0;
         int32_t op;
         OK(sked_builder_add_op(b, NULL, NULL, register_inside ? random_int(rng, 1, 2) : 0, &op, err));
-        OK(sked_builder_set_memory(b, op, random_int(rng, 0, 3), err));
+        OK(sked_builder_set_memory(b, op, random_int(rng, 0, 3) * bit, err));
         if (pool && register_inside)
             OK(sked_builder_add_demand(b, op, 0, 1, err));
         OK(sked_builder_set_keep(b, op, random_int(rng, 0, 5) == 0, err));
@@ -161,7 +167,7 @@ static void judge_picture(const sked_problem *p, sked_schedule *s, double regist
     assert_non_null(root);
     const json_t *delay = json_object_get(root, "delay");
     assert_true(sum_of(json_object_get(root, "ops")) == s->ops);
-    assert_true(sum_of(json_object_get(root, "registers")) == registers);
+    assert_true(near(sum_of(json_object_get(root, "registers")), registers));
     for (size_t k = 0; k < json_array_size(delay); k++)
         assert_true(json_number_value(json_array_get(delay, k)) <= p->clock);
     json_decref(root);
@@ -188,16 +194,16 @@ static void judge(const sked_problem *p, double least, int *found, int *rounds)
     if (f.none)
         assert_true(isinf(least));
     if (f.optimal) {
-        assert_true(f.bound == least);
+        assert_true(near(f.bound, least));
         OK(sked_schedule_validate(p, s, err));
-        assert_true(sum_of_lives(p, s) == least);
+        assert_true(near(sum_of_lives(p, s), least));
         if (p->clock > 0 && p->ii == 1)
             judge_picture(p, s, least);
         ++*found;
         *rounds += f.pairs > 0;
     }
     assert_true(f.none || f.optimal || isinf(least));
-    assert_true(f.bound <= least);
+    assert_true(f.bound <= least + (p->graph->integral ? 0 : 1e-9));
     sked_schedule_destroy(s);
     sked_i_registers_close(x);
 }
@@ -214,9 +220,9 @@ static void least_is_the_least(void **state)
             assert_true(sked_i_registers_fit(&r.problem));
             enumerate(&r.problem, &sum, &peak);
             if (r.problem.ii == 1)
-                assert_true(sum == peak);
+                assert_true(near(sum, peak));
             else
-                assert_true(sum <= peak * r.problem.ii);
+                assert_true(sum <= peak * r.problem.ii + 1e-6);
             none += isinf(sum);
             judge(&r.problem, sum, &found, &rounds);
         }
@@ -242,7 +248,7 @@ static void little_work_leaves_a_bound(void **state)
             OK(sked_i_registers_least(x, &little, NULL, &f, err));
             OK(sked_i_registers_least(x, &ample, NULL, &all, err));
             if (all.optimal)
-                assert_true(f.bound <= all.bound);
+                assert_true(f.bound <= all.bound + 1e-6);
             stopped += all.optimal && !f.optimal;
         }
         sked_i_registers_close(x);
@@ -270,7 +276,7 @@ static void no_horizon_is_a_long_one(void **state)
                 OK(sked_i_registers_least(x, &effort, start, &f[k], err));
             sked_i_registers_close(x);
         }
-        assert_true(f[0].optimal == f[1].optimal && f[0].bound == f[1].bound);
+        assert_true(f[0].optimal == f[1].optimal && near(f[0].bound, f[1].bound));
         for (int32_t i = 0; f[1].optimal && i < r.graph->n_ops; i++)
             assert_true(start[i] <= 30);
         found += f[1].optimal;
@@ -293,8 +299,8 @@ static void run_method(const char *method, const sked_problem *p, double peak, i
     }
     if (st != SKED_OK)
         fail_msg("%s: %s", method, why.message);
-    assert_true(result.lower_bound <= peak && result.value >= peak);
-    assert_true(!result.optimal || result.value == peak);
+    assert_true(result.lower_bound <= peak + 1e-9 && result.value >= peak - 1e-9);
+    assert_true(!result.optimal || near(result.value, peak));
     *proved += result.optimal;
     sked_result_clear(&result);
 }

@@ -1,7 +1,7 @@
 /*
- * `registers`: the least registers of a pipeline, by a flow (problem/least_registers.h). At interval 1 the peak of
- * the memory is the sum of all lives, so the optimum of the sum is proved; at a longer one the sum is a
- * bound, and its schedule an incumbent where the pools have room for it.
+ * `registers`: the least registers of a pipeline, by a flow (problem/least_registers.h). At interval 1 the
+ * peak of the memory is the sum of all lives, so the optimum of the sum is proved; at a longer one the sum is
+ * a bound, and its schedule an incumbent where the pools have room for it.
  */
 #include "problem/least_registers.h"
 
@@ -10,14 +10,15 @@
 
 #include <string.h>
 
-/* Pools are not in the flow. */
-static sked_status offer_if_valid(sked_i_run *run, sked_schedule *s, const double *start, sked_error *err)
+/* Pools are not in the flow. *offered: the schedule keeps them. */
+static sked_status offer_if_valid(sked_i_run *run, sked_schedule *s, const double *start, bool *offered,
+                                  sked_error *err)
 {
     sked_error ignored;
     memcpy(s->start, start, (size_t)s->ops * sizeof *start);
     s->ii = run->problem->ii;
-    return sked_schedule_validate(run->problem, s, &ignored) == SKED_OK ? sked_i_run_offer(run, s, err)
-                                                                        : SKED_OK;
+    *offered = sked_schedule_validate(run->problem, s, &ignored) == SKED_OK;
+    return *offered ? sked_i_run_offer(run, s, err) : SKED_OK;
 }
 
 static sked_status find_least(sked_i_run *run, sked_i_registers *x, sked_schedule *s, double *start,
@@ -35,7 +36,12 @@ static sked_status find_least(sked_i_run *run, sked_i_registers *x, sked_schedul
     if (run->problem->clock > 0)
         sked_i_run_note(run, "%lld pairs of the clock in %d rounds", (long long)found.pairs,
                         (int)found.rounds);
-    return found.optimal ? offer_if_valid(run, s, start, err) : SKED_OK;
+    bool offered = false;
+    if (found.optimal)
+        st = offer_if_valid(run, s, start, &offered, err);
+    if (st == SKED_OK && offered && run->problem->ii == 1)
+        sked_i_run_prove(run);
+    return st;
 }
 
 static sked_status run_registers(sked_i_run *run, sked_error *err)
@@ -45,14 +51,15 @@ static sked_status run_registers(sked_i_run *run, sked_error *err)
     sked_i_registers *x = NULL;
     sked_schedule *s = NULL;
     double *start;
+    bool offered;
     if (!sked_i_registers_fit(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "registers needs objective memory, an interval, and times that are whole numbers");
     SKED_OWN(run->own, start, p->graph->n_ops);
     SKED_TRY(sked_schedule_create(p->graph->n_ops, 0, &s, err));
     SKED_TRY(sked_i_registers_open(p, &x, err));
-    SKED_TRY(offer_if_valid(run, s, sked_i_registers_early(x), err));
-    SKED_TRY(offer_if_valid(run, s, sked_i_registers_late(x), err));
+    SKED_TRY(offer_if_valid(run, s, sked_i_registers_early(x), &offered, err));
+    SKED_TRY(offer_if_valid(run, s, sked_i_registers_late(x), &offered, err));
     st = find_least(run, x, s, start, err);
 cleanup:
     sked_i_registers_close(x);

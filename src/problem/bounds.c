@@ -8,9 +8,9 @@
 #include "base/arena.h"
 #include "problem/communication.h"
 #include "problem/energy.h"
+#include "problem/least_registers.h"
 #include "problem/lower.h"
 #include "problem/memory_limit.h"
-#include "problem/least_registers.h"
 
 /* Intervals are tried one by one up to this many ops, and within as many steps. */
 enum { max_ops_for_energy = 20000 };

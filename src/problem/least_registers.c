@@ -45,18 +45,24 @@ static bool is_whole(double x)
     return x == floor(x) && fabs(x) < 0x1p53;
 }
 
+/* All times together are added up without rounding. */
 bool sked_i_registers_fit(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
     bool whole = p->objective == SKED_OBJECTIVE_MEMORY && p->ii > 0 && p->devices == 0 &&
-                 p->machine == NULL && is_whole(p->ii) && (isinf(p->horizon) || is_whole(p->horizon)) &&
-                 !sked_i_has_memory_limit(p);
-    for (int32_t i = 0; i < g->n_ops && whole; i++)
-        whole = is_whole(g->duration[i]) &&
-                (p->fix_start == NULL || isnan(p->fix_start[i]) || is_whole(p->fix_start[i]));
-    for (int64_t e = 0; e < g->n_edges && whole; e++)
+                 p->machine == NULL && !sked_i_has_memory_limit(p) && is_whole(p->ii) &&
+                 (isinf(p->horizon) || is_whole(p->horizon));
+    double sum = p->ii + (isinf(p->horizon) ? g->n_ops : p->horizon);
+    for (int32_t i = 0; i < g->n_ops && whole; i++) {
+        const double fixed = p->fix_start == NULL || isnan(p->fix_start[i]) ? 0 : p->fix_start[i];
+        whole = is_whole(g->duration[i]) && is_whole(fixed);
+        sum += g->duration[i] + fixed;
+    }
+    for (int64_t e = 0; e < g->n_edges && whole; e++) {
         whole = is_whole(g->edge_lag[e]);
-    return whole;
+        sum += fabs(g->edge_lag[e]) + g->edge_distance[e] * p->ii;
+    }
+    return whole && sum < 0x1p50;
 }
 
 static double length_of(const sked_i_registers *x, int64_t e)
@@ -294,7 +300,8 @@ sked_status sked_i_registers_open(const sked_problem *p, sked_i_registers **out,
     sked_i_registers *x = NULL;
     SKED_NEW0(x, 1);
     *x = (sked_i_registers){.p = p, .g = g, .lifetime = sked_i_lifetime(p)};
-    x->net.block = 50; /* a quarter to a third faster than the preset on circuits */
+    x->net.slack = g->integral ? 0 : 1e-9; /* sizes that are not whole */
+    x->net.block = 50;                     /* a quarter to a third faster than the preset on circuits */
     SKED_OWN(&x->arena, x->early, n);
     SKED_OWN(&x->arena, x->late, n);
     SKED_OWN0(&x->arena, x->phase, n);

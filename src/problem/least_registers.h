@@ -32,7 +32,8 @@ typedef struct sked_i_registers_found {
 } sked_i_registers_found;
 /*
  * Network simplex, with the pairs that a clock asks for where a round has broken them. start: [ops], or NULL.
- * work counts looks at arcs and nodes, below 2^52 of them: it may be called again with more of it, and goes on from there.
+ * work counts looks at arcs and nodes, below 2^52 of them: it may be called again with more of it, and goes
+ * on from there.
  */
 SKED_MUST_CHECK sked_status sked_i_registers_least(sked_i_registers *x, sked_i_bound_effort *effort,
                                                    double *start, sked_i_registers_found *found,
