@@ -34,5 +34,5 @@ Sked.section("pipeline", (section, data) => {
     section.append(h("div", { class: "card", id: "pipeline" }, h("h2", {}, "Pipeline"),
         h("p", { class: "muted" }, `${stages} ${stages === 1 ? "stage" : "stages"}, clock period ${number(data.clock)}, ${number(total)} register bits, ` +
             `at most ${number(data.registers.length ? most : 0)} between two stages. A stage is filled to its longest delay; a bar between two stages is as long as their registers have bits. Below a stage: its number, and how many ops start in it.`),
-        h("div", { class: "scroll" }, plot)));
+        h("div", { class: "scroll wide" }, plot)));
 });
