@@ -8,10 +8,11 @@
 
 static const int64_t most_pairs = (int64_t)1 << 22; /* some 100 bytes each in a graph and its copies */
 static const double most_work = 2e9;                /* looks at edges */
+static const double most_delay = 1e100;             /* of all ops: sums stay numbers */
 
 /* ------------------------------------------------------------------ can there be a clock */
 
-static sked_status check_op(const sked_problem *p, int32_t i, double *longest, sked_error *err)
+static sked_status check_op(const sked_problem *p, int32_t i, double *longest, double *sum, sked_error *err)
 {
     const sked_graph *g = p->graph;
     const double in = sked_i_delay_in(g, i), out = sked_i_delay_out(g, i);
@@ -21,6 +22,7 @@ static sked_status check_op(const sked_problem *p, int32_t i, double *longest, s
                            "op '%s' has duration 0 and so no register: it has one delay, not %g and %g",
                            sked_i_op_label(g, i, name, sizeof name), in, out);
     *longest = fmax(*longest, fmax(in, out));
+    *sum += in + out;
     return SKED_OK;
 }
 
@@ -28,7 +30,7 @@ sked_status sked_i_clock_check(const sked_problem *p, sked_error *err)
 {
     const sked_graph *g = p->graph;
     char name[80];
-    double longest = 0;
+    double longest = 0, sum = p->clock;
     sked_status st = SKED_OK;
     if (!(p->clock > 0))
         return SKED_OK;
@@ -40,7 +42,10 @@ sked_status sked_i_clock_check(const sked_problem *p, sked_error *err)
             err, SKED_ERR_UNSUPPORTED,
             "with a clock durations, lags, fixed starts and the interval are whole numbers of cycles");
     for (int32_t i = 0; st == SKED_OK && i < g->n_ops; i++)
-        st = check_op(p, i, &longest, err);
+        st = check_op(p, i, &longest, &sum, err);
+    if (st == SKED_OK && !(sum < most_delay))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "delays and the clock period add up to more than %g",
+                           most_delay);
     for (int32_t i = 0; st == SKED_OK && i < g->n_ops; i++)
         if (fmax(sked_i_delay_in(g, i), sked_i_delay_out(g, i)) > sked_i_clock_room(p->clock))
             st = sked_i_fail(
