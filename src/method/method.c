@@ -146,10 +146,13 @@ static sked_status none_found(const sked_i_method *m, const sked_i_run *run, ske
                        "method '%s' found no schedule that keeps all limits (not a proof)", m->info.name);
 }
 
+/* A method that takes a clock as it is finds the bound. */
 static double bound_work(const sked_i_run *run)
 {
     static const double work_per_second = 2e6, most = 3e8;
     const double seconds = run->options->time_limit;
+    if (run->problem->clock > 0)
+        return 0;
     return isinf(seconds) ? SKED_I_BOUND_WORK : fmin(most, work_per_second * seconds);
 }
 

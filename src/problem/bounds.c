@@ -204,10 +204,10 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
     *why = "least sum of all lives, spread over the time there is";
-    if (sked_i_registers_fit(p) && p->clock == 0)
+    if (sked_i_registers_fit(p))
         SKED_TRY(pipeline_bound(p, *effort, &sum, &whole, err));
     *bound = sum;
-    if (whole || p->clock > 0) /* the method that takes a clock finds the bound */
+    if (whole || p->clock > 0)
         goto cleanup;
     SKED_OWN(&w.arena, life, p->graph->n_ops);
     SKED_TRY(sked_i_least_lives(p, effort, life, err));
@@ -308,6 +308,7 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
     sked_status st = SKED_OK;
     if (sked_i_is_checked_lowered(p)) {
         SKED_TRY(sked_i_problem_check_asked(p, err));
+        low.with_clock = p->ii == 1 && sked_i_registers_fit(p);
         SKED_TRY(sked_i_lower(p, &low, err));
         p = &low.problem;
     }

@@ -176,15 +176,26 @@ static void find_late(sked_i_registers *x)
     }
 }
 
+/* An op without a start is the fault of the horizon, or of fixed starts. */
 static sked_status check_windows(const sked_i_registers *x, sked_error *err)
 {
+    const sked_problem *p = x->p;
     char name[80];
+    int32_t worst = 0;
+    double most = 0;
     for (int32_t i = 0; i < x->g->n_ops; i++)
-        if (x->early[i] > x->late[i])
-            return sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                               "op '%s' cannot start before %.12g, and must start at %.12g at the latest",
-                               sked_i_op_label(x->g, i, name, sizeof name), x->early[i], x->late[i]);
-    return SKED_OK;
+        if (x->early[i] - x->late[i] > most) {
+            worst = i;
+            most = x->early[i] - x->late[i];
+        }
+    if (!(most > 0))
+        return SKED_OK;
+    if (p->fix_start == NULL && p->io == SKED_IO_FREE)
+        return sked_i_fail(err, SKED_ERR_INFEASIBLE, "the horizon is %g, but edges and clock take %g",
+                           p->horizon, p->horizon + most);
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       "op '%s' cannot start before %g, and must start at %g at the latest",
+                       sked_i_op_label(x->g, worst, name, sizeof name), x->early[worst], x->late[worst]);
 }
 
 /* ------------------------------------------------------------------ the network */

@@ -326,7 +326,8 @@ static sked_status check_paths(const sked_problem *p, sked_error *err)
     return st;
 }
 
-/* The makespan bound of the machine against the horizon. A method that takes a clock as it is has windows by it. */
+/* The makespan bound of the machine against the horizon. A method that takes a clock as it is has windows by
+ * it. */
 static sked_status check_horizon(const sked_problem *p, sked_error *err)
 {
     if (isinf(p->horizon) || p->clock > 0)
