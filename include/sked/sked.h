@@ -596,6 +596,14 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_prob
                                                                  const sked_schedule *s, double *peak,
                                                                  sked_error *err);
 /*
+ * The registers of a schedule of whole cycles: (*bits)[k] is what values hold from cycle k to k + 1, all
+ * iterations apart; *count reaches up to the last cycle that any is held over. At interval 1 their sum is the
+ * peak memory. The array ends with sked_free. UNSUPPORTED: starts that are not whole, or a million cycles and
+ * more. O(ops + edges + cycles).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_registers(const sked_problem *p, const sked_schedule *s,
+                                                             double **bits, int32_t *count, sked_error *err);
+/*
  * Lower bound of p's objective over all valid schedules (critical path, area with heads and tails per
  * resource and device set, ResMII/RecMII). `why` (may be NULL) gets the name of the bound that decides.
  */

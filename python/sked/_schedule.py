@@ -165,6 +165,14 @@ class Schedule:
         )
         return peak
 
+    def registers(self) -> "NDArray[np.float64]":
+        """What values hold from each cycle to the next: at interval 1 the registers between the stages of a pipeline."""
+        bits, count = ffi.new("double **"), ffi.new("int32_t *")
+        call(lib.sked_schedule_registers, self.problem._c, self._c, bits, count)
+        held = np.frombuffer(ffi.buffer(bits[0], 8 * count[0]), dtype="f8").copy() if count[0] else np.zeros(0)
+        lib.sked_free(bits[0])
+        return held
+
     def validate(self) -> None:
         """Asks the independent judge; raises InvalidScheduleError with the first broken rule."""
         call(lib.sked_schedule_validate, self.problem._c, self._c)

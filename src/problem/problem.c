@@ -326,10 +326,11 @@ static sked_status check_paths(const sked_problem *p, sked_error *err)
     return st;
 }
 
-/* The makespan bound of the machine against the horizon. */
+/* The makespan bound of the machine against the horizon. A method that takes a clock as it is has windows by
+ * it. */
 static sked_status check_horizon(const sked_problem *p, sked_error *err)
 {
-    if (isinf(p->horizon))
+    if (isinf(p->horizon) || p->clock > 0)
         return SKED_OK;
     sked_problem span = *p;
     double least;
