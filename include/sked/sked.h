@@ -119,6 +119,8 @@ typedef struct sked_read_options {
     const char *library; /* op library JSON; NULL: none */
     const char *profile; /* durations by op name, JSON {"name": seconds}; NULL: none */
     int64_t max_bytes;   /* input limit; 0 = 8 GiB */
+    const char
+        *instance; /* of a file that has several: by name, or else by number from 1; NULL: the only one */
 } sked_read_options;
 SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
 SKED_INIT_INPUT(sked_read_options)

@@ -1,5 +1,6 @@
 /* Schedules (sked-schedule-1) and fixed decisions (sked-fix-1): docs/formats/schedule.md and fix.md. */
 #include "base/memory.h"
+#include "formats/format.h"
 #include "formats/json.h"
 #include "problem/lower.h"
 #include "schedule/schedule.h"
@@ -297,11 +298,30 @@ static sked_status parse(const char *name, const char *text, size_t size, const 
     return r->seen != NULL ? read(r, err) : sked_i_no_memory(err);
 }
 
+/* A graph's file that holds start times as well. */
+static sked_status parse_times(const sked_i_format *format, const sked_i_source *source, const sked_graph *g,
+                               sked_schedule **out, sked_error *err)
+{
+    sked_schedule *s = NULL;
+    sked_status st = sked_schedule_create(g->n_ops, 0, &s, err);
+    if (st == SKED_OK)
+        st = format->times(source, g, s->start, &s->ii, err);
+    if (st == SKED_OK)
+        *out = s;
+    else
+        sked_schedule_destroy(s);
+    return st;
+}
+
 sked_status sked_schedule_parse(const char *name, const char *text, size_t size, const sked_problem *p,
                                 sked_schedule **out, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
+    static const sked_read_options none;
+    const sked_i_format *format = sked_i_format_with_times(text, size);
     reader r;
+    if (format != NULL)
+        return parse_times(format, &(sked_i_source){name, text, size, &none}, p->graph, out, err);
     const sked_status st = parse(name, text, size, p, read_schedule, &r, err);
     if (st == SKED_OK) {
         *out = r.schedule;

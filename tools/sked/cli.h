@@ -82,6 +82,8 @@ enum {
     X(profile, READ, "profile", "FILE.json", NULL, 0, 0, ON_GRAPH, "measured durations by op name")          \
     X(from, TEXT, "from", "FORMAT", NULL, 0, 0, ON_GRAPH,                                                    \
       "input format; without it, extension and content decide")                                              \
+    X(instance, TEXT, "instance", "NAME", NULL, 0, 0, ON_GRAPH,                                              \
+      "instance of a file that has several: its name, or else its number from 1")                            \
     X(to, TEXT, "to", "FORMAT", NULL, 0, 0, ON(convert), "output format; without it, the extension decides") \
     X(start, READ, "start", "SCHEDULE", NULL, 0, 0, ON(schedule), "schedule file for a warm start")          \
     X(fix, READ, "fix", "FILE", NULL, 0, 0, ON(schedule) | ON(check),                                        \
