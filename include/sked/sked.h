@@ -312,17 +312,30 @@ typedef enum sked_objective {
 #define SKED_II_AUTO (-1.0)
 
 /* When a reader lets a value go. */
-#define SKED_LIFETIME_LIST(X)                                                  \
-    X(AUTO, "auto", "finish with a memory limit or device memory, else start") \
-    X(START, "start", "a value lives until its last reader starts")            \
-    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")
+#define SKED_LIFETIME_LIST(X)                                                                       \
+    X(AUTO, "auto", "finish with a memory limit or device memory, result with a clock, else start") \
+    X(START, "start", "a value lives until its last reader starts")                                 \
+    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")      \
+    X(RESULT, "result", "a value lives from when its result is there until its last reader starts: registers")
 typedef enum sked_lifetime {
 #define SKED_X(name, text, help) SKED_LIFETIME_##name,
     SKED_LIFETIME_LIST(SKED_X)
 #undef SKED_X
 } sked_lifetime;
-/* "auto", "start" or "finish". */
+/* "auto", "start", ... */
 SKED_API const char *sked_lifetime_name(sked_lifetime l);
+
+/* When values enter and leave a problem. */
+#define SKED_IO_LIST(X)                  \
+    X(FREE, "free", "as the graph says") \
+    X(ALIGNED, "aligned", "ops without predecessors start at 0, and values without readers live to the end")
+typedef enum sked_io {
+#define SKED_X(name, text, help) SKED_IO_##name,
+    SKED_IO_LIST(SKED_X)
+#undef SKED_X
+} sked_io;
+/* "free" or "aligned". */
+SKED_API const char *sked_io_name(sked_io io);
 
 /* A graph on a machine. Plain data: fill with sked_problem_init, then change what differs. */
 typedef struct sked_problem {
@@ -342,6 +355,9 @@ typedef struct sked_problem {
                                     devices, latency and bandwidth are its own */
     double memory_limit;         /* of all values held at a time, on all devices together; INFINITY: none */
     sked_lifetime lifetime;
+    double clock; /* the clock period, in the unit of delays: chained ops share a cycle (docs/hardware.md); 0:
+                     none */
+    sked_io io;
 } sked_problem;
 SKED_API void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g);
 static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
@@ -371,6 +387,7 @@ typedef struct sked_schedule {
     double ii;       /* 0: not pipelined */
     double *start;   /* [ops] */
     int32_t *device; /* [ops] or NULL */
+    double *phase;   /* [ops] with a clock: when in its cycle an op begins; or NULL */
 } sked_schedule;
 /* All ops at 0, on device 0; devices 0: without the array device. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out,
@@ -649,11 +666,12 @@ SKED_API bool sked_file_same(const char *a, const char *b);
 /* ------------------------------------------------------------------ sweeps */
 
 /* Parameter, its name, what it trades against the objective. */
-#define SKED_SWEEP_LIST(X)             \
-    X(HORIZON, "horizon", "makespan")  \
-    X(II, "ii", "ii")                  \
-    X(ALPHA, "alpha", "communication") \
-    X(MEMORY_LIMIT, "memory-limit", "memory-limit")
+#define SKED_SWEEP_LIST(X)                          \
+    X(HORIZON, "horizon", "makespan")               \
+    X(II, "ii", "ii")                               \
+    X(ALPHA, "alpha", "communication")              \
+    X(MEMORY_LIMIT, "memory-limit", "memory-limit") \
+    X(CLOCK, "clock", "clock")
 typedef enum sked_sweep_parameter {
 #define SKED_X(name, text, axis) SKED_SWEEP_##name,
     SKED_SWEEP_LIST(SKED_X)

@@ -13,6 +13,23 @@ bool sked_i_has_device_memory(const sked_problem *p)
     return false;
 }
 
+bool sked_i_is_output(const sked_graph *g, int32_t op)
+{
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
+        if (sked_i_passes(g, e))
+            return false;
+    return true;
+}
+
+double sked_i_result_lag(const sked_graph *g, int32_t op)
+{
+    double least = INFINITY;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
+        if (sked_i_passes(g, e))
+            least = fmin(least, fmax(0, g->edge_lag[e]));
+    return isinf(least) ? g->duration[op] : least;
+}
+
 void sked_i_earliest_starts(const sked_problem *p, double *early)
 {
     const sked_graph *g = p->graph;
@@ -59,7 +76,11 @@ static sked_status check_fixed_ranges(const sked_problem *p, sked_error *err)
 }
 
 #define SKED_X(name, text, help) +1
-enum { n_objectives = 0 SKED_OBJECTIVE_LIST(SKED_X), n_lifetimes = 0 SKED_LIFETIME_LIST(SKED_X) };
+enum {
+    n_objectives = 0 SKED_OBJECTIVE_LIST(SKED_X),
+    n_lifetimes = 0 SKED_LIFETIME_LIST(SKED_X),
+    n_ios = 0 SKED_IO_LIST(SKED_X),
+};
 #undef SKED_X
 
 sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
@@ -71,6 +92,8 @@ sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
         {p->graph != NULL, "the problem has no graph"},
         {(unsigned)p->objective < n_objectives, "no such objective"},
         {(unsigned)p->lifetime < n_lifetimes, "no such lifetime"},
+        {(unsigned)p->io < n_ios, "no such io"},
+        {p->clock >= 0 && p->clock < INFINITY, "the clock must be a finite number, 0 or more"},
         {p->devices >= 0 && p->devices <= SKED_I_MOST_DEVICES, "devices must be from 0 to 1000000"},
         {p->latency >= 0 && p->latency < INFINITY, "latency must be a finite number, 0 or more"},
         {p->bandwidth > 0, "bandwidth must be above 0"},

@@ -29,9 +29,9 @@ enum { TOP_FORMAT, TOP_DEVICES, TOP_MAKESPAN, TOP_II, TOP_NAMES, TOP_OPS };
 static const char *const top_keys[] = {"format", "devices", "makespan", "ii", "device_names", "ops"};
 static const sked_i_json_fields top_fields = {"a schedule", top_keys, 6, false};
 
-enum { OP_NAME, OP_DEVICE, OP_START, OP_FINISH };
-static const char *const op_keys[] = {"name", "device", "start", "finish"};
-static const sked_i_json_fields op_fields = {"a scheduled op", op_keys, 4, false};
+enum { OP_NAME, OP_DEVICE, OP_START, OP_FINISH, OP_PHASE };
+static const char *const op_keys[] = {"name", "device", "start", "finish", "phase"};
+static const sked_i_json_fields op_fields = {"a scheduled op", op_keys, 5, false};
 static const sked_i_json_fields fixed_fields = {"a fixed op", op_keys, 3, true};
 
 enum { FIX_FORMAT, FIX_OPS };
@@ -42,7 +42,7 @@ static const sked_i_json_fields fix_fields = {"a sked-fix-1 file", fix_keys, 2, 
 typedef struct entry {
     int32_t op;
     uint32_t has;
-    double device, start, finish;
+    double device, start, finish, phase;
 } entry;
 
 static void read_format(reader *r, const char *wanted)
@@ -114,7 +114,9 @@ static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status 
         else if (k == OP_DEVICE)
             e->device = read_device(r, broken);
         else
-            *(k == OP_START ? &e->start : &e->finish) = sked_i_json_number(j, op_keys[k]);
+            *(k == OP_START    ? &e->start
+              : k == OP_FINISH ? &e->finish
+                               : &e->phase) = sked_i_json_number(j, op_keys[k]);
     }
     if (j->status != SKED_OK)
         return false;
@@ -157,6 +159,16 @@ static void take_device(reader *r, const entry *e, const char *label)
         s->device[e->op] = (int32_t)e->device;
 }
 
+/* With a clock; a file that says some phases says all, or the others are 0. */
+static void take_phase(reader *r, const entry *e)
+{
+    if (!SKED_I_JSON_HAS(e->has, OP_PHASE) || !(r->problem->clock > 0))
+        return;
+    sked_i_json_check(&r->j, sked_i_schedule_add_phases(r->schedule, &r->j.cause));
+    if (r->j.status == SKED_OK)
+        r->schedule->phase[e->op] = e->phase;
+}
+
 static void read_scheduled_op(reader *r)
 {
     entry e;
@@ -177,6 +189,7 @@ static void read_scheduled_op(reader *r)
                             "op '%s' starts at %.17g and takes %.17g, so it cannot finish at %.17g", label,
                             e.start, duration, e.finish);
     r->schedule->start[e.op] = e.start;
+    take_phase(r, &e);
     if (finish > r->latest)
         r->latest = finish;
 }
@@ -367,6 +380,8 @@ static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, dou
         sked_i_buffer_text(out, ",\"device\":");
         sked_i_buffer_int(out, s->device[i]);
     }
+    if (s->phase != NULL)
+        sked_i_buffer_number_after(out, ",\"phase\":", s->phase[i]);
     sked_i_buffer_char(out, '}');
 }
 

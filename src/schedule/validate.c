@@ -13,6 +13,7 @@
  *   7 nothing finishes after the horizon
  *   8 fixed starts and devices are kept
  *   9 no device, and not all together, hold more values than memory allows
+ *  10 with io aligned, ops without predecessors start at 0
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
  * speed. What the machine's profile says precedes what the graph says: both by name and type, and a time
@@ -477,6 +478,18 @@ static sked_status check_limits(const judge *j)
     return SKED_OK;
 }
 
+static sked_status check_inputs(const judge *j)
+{
+    const sked_graph *g = j->p->graph;
+    char name[80];
+    for (int32_t i = 0; j->p->io == SKED_IO_ALIGNED && i < g->n_ops; i++)
+        if (g->pred_ptr[i] == g->pred_ptr[i + 1] && j->s->start[i] > j->tolerance)
+            return BROKEN(
+                j, "op '%s' has no predecessors and starts at %.12g: with aligned inputs it starts at 0",
+                name_of(j, i, name), j->s->start[i]);
+    return SKED_OK;
+}
+
 /* ------------------------------------------------------------------ memory */
 
 /* A value on one device: where it was made, or where a copy of it is read. */
@@ -493,6 +506,7 @@ typedef struct store {
     int64_t *copy;  /* [devices] its index */
     double end;     /* of the schedule */
     bool to_finish; /* readers hold what they read until they end */
+    bool by_result; /* values begin when they are there */
     int64_t *first; /* [devices + 2] */
     int64_t *order; /* holdings by device */
 } store;
@@ -504,6 +518,27 @@ static double release_time(const judge *j, const store *x, int64_t e)
     return j->s->start[to] + j->p->graph->edge_distance[e] * j->s->ii + (x->to_finish ? time_of(j, to) : 0);
 }
 
+/* The edge passes no value. */
+static bool orders_only(const sked_graph *g, int64_t e)
+{
+    return g->edge_order != NULL && g->edge_order[e];
+}
+
+/* When the first reader of op could have its value; without readers when op ends. */
+static double result_time(const judge *j, int32_t op)
+{
+    const sked_graph *g = j->p->graph;
+    bool read = false;
+    double first = 0;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        if (orders_only(g, e))
+            continue;
+        first = read ? fmin(first, lag_of(j, e)) : lag_of(j, e);
+        read = true;
+    }
+    return j->s->start[op] + (read ? fmax(0, first) : time_of(j, op));
+}
+
 /* The value of op: with its maker until readers there let go and copies have arrived, copies from arrival. */
 static void hold_value(const judge *j, store *x, int32_t op)
 {
@@ -511,8 +546,13 @@ static void hold_value(const judge *j, store *x, int32_t op)
     const sked_schedule *s = j->s;
     const int32_t home = s->device ? s->device[op] : 0;
     const int64_t own = x->count++;
-    double end = s->start[op] + (x->to_finish ? time_of(j, op) : 0);
+    const double begin = x->by_result ? result_time(j, op) : s->start[op];
+    double end = begin + (x->to_finish ? time_of(j, op) : 0);
+    bool output = true;
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        if (orders_only(g, e))
+            continue;
+        output = false;
         if (g->edge_distance[e] > 0 && s->ii == 0)
             continue;
         const double release = release_time(j, x, e),
@@ -531,10 +571,10 @@ static void hold_value(const judge *j, store *x, int32_t op)
         h->begin = fmin(h->begin, arrival);
         h->end = fmax(h->end, release);
     }
-    if (g->keep != NULL && g->keep[op])
+    if ((g->keep != NULL && g->keep[op]) || (output && j->p->io == SKED_IO_ALIGNED))
         end = fmax(end, x->end);
     x->device[own] = home;
-    x->at[own] = (holding){s->start[op], end, op};
+    x->at[own] = (holding){begin, end, op};
 }
 
 /* All holdings of `device` (-1: of all) against a limit. */
@@ -575,7 +615,9 @@ static sked_status check_memory(const judge *j)
     const int32_t devices = p->devices > 0 ? p->devices : 1;
     sked_status st = SKED_OK;
     sked_error *err = j->err;
-    store x = {.to_finish = p->lifetime != SKED_LIFETIME_START};
+    const bool registers =
+        p->lifetime == SKED_LIFETIME_RESULT || (p->lifetime == SKED_LIFETIME_AUTO && p->clock > 0);
+    store x = {.to_finish = p->lifetime != SKED_LIFETIME_START && !registers, .by_result = registers};
     sked_i_arena arena = {0};
     events ev;
     if (!has_limit(p))
@@ -615,7 +657,9 @@ static sked_status judge_all(judge *j)
     st = check_pools(j);
     if (st == SKED_OK)
         st = check_limits(j);
-    return st == SKED_OK ? check_memory(j) : st;
+    if (st == SKED_OK)
+        st = check_memory(j);
+    return st == SKED_OK ? check_inputs(j) : st;
 }
 
 sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s, sked_error *err)

@@ -49,9 +49,13 @@ enum {
       "machine file: devices with names, types, speeds and memory, and the links between them")              \
     X(memory_limit, REAL, "memory-limit", "M", INFINITY, 0, 1e300, ON_MACHINE,                               \
       "most memory that values may hold at a time, on all devices together")                                 \
-    X(lifetime, TEXT, "lifetime", "start|finish", NULL, 0, 0, ON_MACHINE,                                    \
-      "readers let a value go when they start, or when they finish; preset: finish with a memory limit, "    \
-      "else start")                                                                                          \
+    X(lifetime, TEXT, "lifetime", "start|finish|result", NULL, 0, 0, ON_MACHINE,                             \
+      "readers let a value go when they start, or when they finish; result: when they start, and it begins " \
+      "when it is there; preset: result with a clock, finish with a memory limit, else start")               \
+    X(clock, REAL, "clock", "T", 0, 1e-300, 1e300, ON_MACHINE,                                               \
+      "clock period: ops with a delay share a cycle while their delays in a chain fit it")                   \
+    X(io, TEXT, "io", "free|aligned", NULL, 0, 0, ON_MACHINE,                                                \
+      "aligned: ops without predecessors start at 0, and values without readers live to the end")            \
     X(train_devices, INT, "devices", "N", 4, 1, 1000000, ON(train), "number of devices to train for")        \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
       "scheduling method; `sked methods` lists them")                                                        \
@@ -65,7 +69,7 @@ enum {
       "initiation interval of a pipelined loop; auto: find the smallest")                                    \
     X(alpha, REAL, "alpha", "A", 1, 0, 1e300, ON_SOLVE, "weight of communication in objective cost")         \
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", NULL, 0, 0, ON(schedule),                                   \
-      "schedule at every horizon, ii, alpha or memory-limit of a range (horizon=10:40:5) and show the "      \
+      "schedule at every horizon, ii, alpha, memory-limit or clock of a range (horizon=10:40:5); show the "  \
       "trade-off; each "                                                                                     \
       "point gets --time-limit")                                                                             \
     X(curve, WRITE, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                         \
@@ -178,7 +182,7 @@ struct arguments {
 };
 
 /* Options that are numbers of the problem, by the same name. */
-#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit)
+#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit) X(clock)
 
 enum {
 #define SKED_X(...) +1
