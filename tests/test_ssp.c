@@ -358,10 +358,10 @@ static void test_refusals(void **state)
     sked_graph *g = native("\"ops\":[{\"duration\":1}],\"edges\":[]");
     double start = 0.5;
     FAILS(SKED_ERR_UNSUPPORTED, "it starts at a time that is no whole number",
-          sked_i_ssp_write(g, &(sked_i_ssp_times){&start, 0}, &out, err));
+          sked_i_ssp_write(g, &(sked_i_ssp_times){&start, NULL, 0}, &out, err));
     start = 0;
     FAILS(SKED_ERR_UNSUPPORTED, "the interval 1.5",
-          sked_i_ssp_write(g, &(sked_i_ssp_times){&start, 1.5}, &out, err));
+          sked_i_ssp_write(g, &(sked_i_ssp_times){&start, NULL, 1.5}, &out, err));
     sked_graph_destroy(g);
     sked_i_buffer_free(&out);
 }
@@ -379,7 +379,7 @@ static void test_awkward(void **state)
                "{\"from\":2,\"to\":0,\"distance\":1},{\"from\":3,\"to\":3,\"distance\":2}]");
     sked_schedule *s = NULL;
     double start[] = {0, 1, 4, 1};
-    sked_graph *copy = again(g, &(sked_i_ssp_times){start, 7}, &s);
+    sked_graph *copy = again(g, &(sked_i_ssp_times){start, NULL, 7}, &s);
     char a[40], b[40];
     for (int32_t i = 0; i < 4; i++) {
         assert_string_equal(sked_graph_op_name(g, i, a, sizeof a), sked_graph_op_name(copy, i, b, sizeof b));

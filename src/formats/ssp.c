@@ -221,6 +221,25 @@ static sked_status check_type(const build *x, const sked_i_ssp_op *op, const ske
     return SKED_OK;
 }
 
+/* Of classes with delays. */
+static sked_status add_delays(build *x, int32_t op, const sked_i_ssp_op *o, int32_t type)
+{
+    sked_i_ssp_text *r = x->r;
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    const double *v = type >= 0 && x->class->chaining ? r->operators.kind[type].value : NULL;
+    if (v == NULL || (v[SKED_I_SSP_INC_DELAY] == 0 && v[SKED_I_SSP_OUT_DELAY] == 0))
+        return SKED_OK;
+    SKED_BUILD(r->source, o->at,
+               sked_builder_set_attribute(x->b, &sked_i_op_table[sked_i_op_delay_in].info, op,
+                                          v[SKED_I_SSP_INC_DELAY], &cause));
+    SKED_BUILD(r->source, o->at,
+               sked_builder_set_attribute(x->b, &sked_i_op_table[sked_i_op_delay_out].info, op,
+                                          v[SKED_I_SSP_OUT_DELAY], &cause));
+cleanup:
+    return st;
+}
+
 /* The pools that an op holds for a cycle each: those it uses, and that of its operator type. */
 static sked_status add_demands(build *x, int32_t op, const sked_i_ssp_op *o, int32_t type, double latency)
 {
@@ -270,6 +289,7 @@ static sked_status add_op(build *x, const sked_i_ssp_op *o, double *lag)
                sked_builder_add_op(x->b, name != NULL && name[0] == '@' ? name + 1 : name,
                                    type >= 0 ? sked_i_names_at(&x->types, x->type_name[type]) : NULL,
                                    duration, &op, &cause));
+    SKED_TRY(add_delays(x, op, o, type));
     SKED_TRY(add_demands(x, op, o, type, latency));
 cleanup:
     return st;
@@ -377,8 +397,9 @@ static sked_status read_ssp(const sked_i_source *source, sked_graph **out, sked_
 
 /* ------------------------------------------------------------------ start times */
 
+/* phase: NAN of ops that say none. */
 static sked_status take_times(const sked_i_ssp_text *r, const sked_i_ssp_instance *in, const sked_graph *g,
-                              double *start)
+                              double *start, double *phase)
 {
     char label[80];
     const int64_t n = in[1].op - in->op;
@@ -397,13 +418,14 @@ static sked_status take_times(const sked_i_ssp_text *r, const sked_i_ssp_instanc
                                         "op '%s' has no start time, t<>",
                                         sked_i_op_label(g, op, label, sizeof label));
         start[op] = o->value[SKED_I_SSP_TIME];
+        phase[op] = o->value[SKED_I_SSP_PHASE];
     }
     return SKED_OK;
 }
 
 /* The instance that is called like the graph, or the only one. */
-static sked_status read_times(const sked_i_source *source, const sked_graph *g, double *start, double *ii,
-                              sked_error *err)
+static sked_status read_times(const sked_i_source *source, const sked_graph *g, double *start, double *phase,
+                              double *ii, sked_error *err)
 {
     sked_i_ssp_text r;
     sked_status st = sked_i_ssp_text_read(&r, source, err);
@@ -412,21 +434,12 @@ static sked_status read_times(const sked_i_source *source, const sked_graph *g, 
         if (in == NULL)
             st = choose_instance(&r, NULL, &in);
         if (st == SKED_OK)
-            st = take_times(&r, in, g, start);
+            st = take_times(&r, in, g, start, phase);
         if (st == SKED_OK)
             *ii = isnan(in->value[SKED_I_SSP_II]) ? 0 : in->value[SKED_I_SSP_II];
     }
     sked_i_ssp_text_free(&r);
     return st;
-}
-
-static bool sniff_ssp(const char *text, size_t size)
-{
-    const sked_i_scan s = sked_i_scan_text(text, size);
-    sked_i_ssp_text r = {.at = s.at, .end = s.end};
-    const sked_i_word w = take_word(&r);
-    return sked_i_word_is(w, "module") || sked_i_word_is(w, "ssp.instance") ||
-           sked_i_word_is(w, "ssp.library") || sked_i_word_is(w, "ssp.resource");
 }
 
 static sked_status write_ssp(const sked_graph *g, sked_i_buffer *out, sked_error *err)
@@ -437,7 +450,7 @@ static sked_status write_ssp(const sked_graph *g, sked_i_buffer *out, sked_error
 
 const sked_i_format sked_i_format_ssp = {
     .info = {"ssp", "CIRCT's static scheduling problems, with start times", ".mlir", true, true},
-    .sniff = sniff_ssp,
+    .sniff = sked_i_ssp_text_sniff,
     .read = read_ssp,
     .write = write_ssp,
     .times = read_times,

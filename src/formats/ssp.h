@@ -5,8 +5,8 @@
 
 /* What a solved instance says beside its graph. */
 typedef struct sked_i_ssp_times {
-    double *start; /* [ops]; NULL: an instance without times */
-    double ii;     /* 0: none */
+    const double *start, *phase; /* [ops]; NULL: an instance without times, without phases */
+    double ii;                   /* 0: none */
 } sked_i_ssp_times;
 
 /*

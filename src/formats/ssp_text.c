@@ -648,3 +648,12 @@ void sked_i_ssp_text_free(sked_i_ssp_text *r)
     sked_i_names_free(&r->resources.paths);
     sked_i_arena_free(&r->arena);
 }
+
+bool sked_i_ssp_text_sniff(const char *text, size_t size)
+{
+    const sked_i_scan s = sked_i_scan_text(text, size);
+    sked_i_ssp_text r = {.at = s.at, .end = s.end};
+    const sked_i_word w = take_word(&r);
+    return sked_i_word_is(w, "module") || sked_i_word_is(w, "ssp.instance") ||
+           sked_i_word_is(w, "ssp.library") || sked_i_word_is(w, "ssp.resource");
+}

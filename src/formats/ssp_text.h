@@ -90,4 +90,6 @@ typedef struct sked_i_ssp_text {
 SKED_MUST_CHECK sked_status sked_i_ssp_text_read(sked_i_ssp_text *r, const sked_i_source *source,
                                                  sked_error *err);
 void sked_i_ssp_text_free(sked_i_ssp_text *r);
+/* Begins as such a file does? */
+bool sked_i_ssp_text_sniff(const char *text, size_t size);
 #endif

@@ -14,9 +14,9 @@ typedef struct writer {
     double *latency;         /* [ops] */
     int32_t *type;           /* [ops] operator type, -1: none */
     uint8_t *symbol;         /* [ops] named by a symbol: no value stands for it */
-    sked_i_names kinds;      /* operator types, "name\x1flatency" */
+    sked_i_names kinds;      /* operator types, "name\x1flatency\x1fdelays" */
     sked_i_names type_names; /* the same as written */
-    double *type_latency;    /* [kinds] */
+    int32_t *example;        /* [kinds] an op of it */
     int64_t type_cap;
 } writer;
 
@@ -38,6 +38,21 @@ static sked_status refuse_op(const writer *w, int32_t i, const char *why)
 static bool holds_units(const sked_graph *g, int32_t i)
 {
     return g->demand_ptr[i] < g->demand_ptr[i + 1];
+}
+
+static bool has_delays(const sked_graph *g)
+{
+    return g->delay_in != NULL || g->delay_out != NULL;
+}
+
+static double delay_in(const sked_graph *g, int32_t i)
+{
+    return g->delay_in != NULL ? g->delay_in[i] : 0;
+}
+
+static double delay_out(const sked_graph *g, int32_t i)
+{
+    return g->delay_out != NULL ? g->delay_out[i] : 0;
 }
 
 /* By its out-edges; NAN: none of them says. */
@@ -74,6 +89,8 @@ static sked_status check_op(const writer *w, int32_t i)
         return refuse_op(w, i, "it does not hold its unit for one cycle");
     if (!holds_units(w->g, i) && duration != latency)
         return refuse_op(w, i, "its lag is not its duration");
+    if (latency == 0 && delay_in(w->g, i) != delay_out(w->g, i))
+        return refuse_op(w, i, "its lag is 0 and its delays differ");
     return check_units(w, i);
 }
 
@@ -122,26 +139,29 @@ static bool name_type(writer *w, const char *base, double latency)
     return true;
 }
 
-/* An operator type for each type and latency; none for what has neither. */
+/* An operator type for each type, latency and delay; none for what has none of them. */
 static sked_status find_type(writer *w, int32_t i)
 {
     const sked_graph *g = w->g;
     bool fresh;
     char base[40];
     w->type[i] = -1;
-    if (g->type[i] < 0 && w->latency[i] == 0 && !holds_units(g, i))
+    if (g->type[i] < 0 && w->latency[i] == 0 && !holds_units(g, i) && !has_delays(g))
         return SKED_OK;
     snprintf(base, sizeof base, "_%d", (int)w->latency[i]);
     const char *name = g->type[i] >= 0 ? sked_graph_op_type(g, i) : base;
     w->text.size = 0;
     sked_i_buffer_text(&w->text, name);
     sked_i_buffer_number_after(&w->text, "\x1f", w->latency[i]);
+    sked_i_buffer_number_after(&w->text, "\x1f", delay_in(g, i));
+    sked_i_buffer_number_after(&w->text, "\x1f", delay_out(g, i));
     if (!w->text.failed)
         w->type[i] = sked_i_names_add(&w->kinds, w->text.data, (size_t)w->text.size, &fresh);
-    if (w->type[i] < 0 || !SKED_OWN_GROW(&w->arena, w->type_latency, w->type_cap, w->kinds.count) ||
+    if (w->type[i] < 0 || !SKED_OWN_GROW(&w->arena, w->example, w->type_cap, w->kinds.count) ||
         (fresh && !name_type(w, name, w->latency[i])))
         return sked_i_no_memory(w->err);
-    w->type_latency[w->type[i]] = w->latency[i];
+    if (fresh)
+        w->example[w->type[i]] = i;
     return SKED_OK;
 }
 
@@ -224,10 +244,37 @@ static void write_name(writer *w, int32_t i)
 
 static const char *class_of(const sked_graph *g, const sked_i_ssp_times *times)
 {
-    const bool cyclic = g->n_carried > 0 || times->ii > 0, shared = g->n_resources > 0;
-    return cyclic   ? shared ? "ModuloProblem" : "CyclicProblem"
-           : shared ? "SharedOperatorsProblem"
-                    : "Problem";
+    static const char *const names[2][2][2] = {
+        {{"Problem", "ChainingProblem"}, {"CyclicProblem", "ChainingCyclicProblem"}},
+        {{"SharedOperatorsProblem", "ChainingSharedOperatorsProblem"},
+         {"ModuloProblem", "ChainingModuloProblem"}}};
+    return names[g->n_resources > 0][g->n_carried > 0 || times->ii > 0][has_delays(g)];
+}
+
+/* A floating-point number of MLIR has a point, and its exponent stands behind digits after that. */
+static void write_real(sked_i_buffer *out, const char *before, double x)
+{
+    char digits[40];
+    sked_i_buffer_text(out, before);
+    sked_format_number(x, digits, sizeof digits);
+    const size_t n = strcspn(digits, "e");
+    sked_i_buffer_add(out, digits, n);
+    sked_i_buffer_text(out, memchr(digits, '.', n) != NULL ? "" : ".0");
+    sked_i_buffer_text(out, digits + n);
+    sked_i_buffer_char(out, '>');
+}
+
+static void write_type(writer *w, int32_t t)
+{
+    const int32_t i = w->example[t];
+    sked_i_buffer_text(w->out, "    operator_type ");
+    write_symbol(w->out, sked_i_names_at(&w->type_names, t));
+    sked_i_buffer_format(w->out, " [latency<%d>", (int)w->latency[i]);
+    if (has_delays(w->g)) {
+        write_real(w->out, ", incDelay<", delay_in(w->g, i));
+        write_real(w->out, ", outDelay<", delay_out(w->g, i));
+    }
+    sked_i_buffer_text(w->out, "]\n");
 }
 
 static sked_status write_head(writer *w)
@@ -246,11 +293,8 @@ static sked_status write_head(writer *w)
     if (ii > 0)
         sked_i_buffer_format(w->out, "[II<%d>] ", (int)ii);
     sked_i_buffer_text(w->out, "{\n  library {\n");
-    for (int32_t t = 0; t < w->kinds.count; t++) {
-        sked_i_buffer_text(w->out, "    operator_type ");
-        write_symbol(w->out, sked_i_names_at(&w->type_names, t));
-        sked_i_buffer_format(w->out, " [latency<%d>]\n", (int)w->type_latency[t]);
-    }
+    for (int32_t t = 0; t < w->kinds.count; t++)
+        write_type(w, t);
     return SKED_OK;
 }
 
@@ -324,8 +368,12 @@ static sked_status write_op(writer *w, int32_t i)
     write_uses(w, i);
     if (w->times->start != NULL && !is_whole(w->times->start[i]))
         return refuse_op(w, i, "it starts at a time that is no whole number from 0 to 2147483647");
-    if (w->times->start != NULL)
-        sked_i_buffer_format(w->out, " [t<%d>]", (int)w->times->start[i]);
+    if (w->times->start != NULL) {
+        sked_i_buffer_format(w->out, " [t<%d>", (int)w->times->start[i]);
+        if (w->times->phase != NULL && has_delays(g))
+            write_real(w->out, ", z<", w->times->phase[i]);
+        sked_i_buffer_char(w->out, ']');
+    }
     sked_i_buffer_char(w->out, '\n');
     return SKED_OK;
 }

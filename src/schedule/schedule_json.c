@@ -311,18 +311,27 @@ static sked_status parse(const char *name, const char *text, size_t size, const 
     return r->seen != NULL ? read(r, err) : sked_i_no_memory(err);
 }
 
-/* A graph's file that holds start times as well. */
-static sked_status parse_times(const sked_i_format *format, const sked_i_source *source, const sked_graph *g,
-                               sked_schedule **out, sked_error *err)
+/* A graph's file that holds start times as well. Phases go with a clock, those of all ops or none. */
+static sked_status parse_times(const sked_i_format *format, const sked_i_source *source,
+                               const sked_problem *p, sked_schedule **out, sked_error *err)
 {
+    const int32_t n = p->graph->n_ops;
     sked_schedule *s = NULL;
-    sked_status st = sked_schedule_create(g->n_ops, 0, &s, err);
-    if (st == SKED_OK)
-        st = format->times(source, g, s->start, &s->ii, err);
-    if (st == SKED_OK)
-        *out = s;
-    else
-        sked_schedule_destroy(s);
+    sked_status st;
+    int32_t phases = 0;
+    SKED_TRY(sked_schedule_create(n, 0, &s, err));
+    SKED_TRY(sked_i_schedule_add_phases(s, err));
+    SKED_TRY(format->times(source, p->graph, s->start, s->phase, &s->ii, err));
+    for (int32_t i = 0; i < n; i++)
+        phases += !isnan(s->phase[i]);
+    if (!(p->clock > 0) || phases < n) {
+        free(s->phase);
+        s->phase = NULL;
+    }
+    *out = s;
+    s = NULL;
+cleanup:
+    sked_schedule_destroy(s);
     return st;
 }
 
@@ -334,7 +343,7 @@ sked_status sked_schedule_parse(const char *name, const char *text, size_t size,
     const sked_i_format *format = sked_i_format_with_times(text, size);
     reader r;
     if (format != NULL)
-        return parse_times(format, &(sked_i_source){name, text, size, &none}, p->graph, out, err);
+        return parse_times(format, &(sked_i_source){name, text, size, &none}, p, out, err);
     const sked_status st = parse(name, text, size, p, read_schedule, &r, err);
     if (st == SKED_OK) {
         *out = r.schedule;
