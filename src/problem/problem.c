@@ -2,6 +2,7 @@
 #include "problem/problem.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "problem/clock.h"
 #include "problem/lower.h"
 #include "problem/memory_limit.h"
 
@@ -28,6 +29,14 @@ double sked_i_result_lag(const sked_graph *g, int32_t op)
         if (sked_i_passes(g, e))
             least = fmin(least, fmax(0, g->edge_lag[e]));
     return isinf(least) ? g->duration[op] : least;
+}
+
+bool sked_i_results_wait(const sked_graph *g)
+{
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (g->memory[i] > 0 && sked_i_result_lag(g, i) > 0)
+            return true;
+    return false;
 }
 
 void sked_i_earliest_starts(const sked_problem *p, double *early)
@@ -123,6 +132,16 @@ static sked_status check_support(const sked_problem *p, sked_error *err)
     if (p->objective != SKED_OBJECTIVE_MAKESPAN && sked_i_lower_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits go with objective makespan, not %s",
                            sked_objective_name(p->objective));
+    const bool registers = sked_i_lifetime(p) == SKED_LIFETIME_RESULT;
+    if (p->devices > 0 && (registers || p->io == SKED_IO_ALIGNED))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "%s without devices: units of a circuit are resource pools",
+                           registers ? "lifetime result goes" : "aligned inputs and outputs go");
+    if (registers && sked_i_results_wait(p->graph) && sked_i_lower_memory_may_bind(p))
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "a memory limit goes with lifetime result where no value waits for its op; lifetime "
+            "start holds it from the beginning");
     return SKED_OK;
 }
 
@@ -387,16 +406,37 @@ static sked_status check_fixed(const sked_problem *p, sked_error *err)
     return SKED_OK;
 }
 
-sked_status sked_problem_check(const sked_problem *p, sked_error *err)
+/* Inputs that are fixed elsewhere than where aligned ones start. */
+static sked_status check_inputs(const sked_problem *p, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
+    const sked_graph *g = p->graph;
+    char name[80];
+    for (int32_t i = 0; p->fix_start != NULL && p->io == SKED_IO_ALIGNED && i < g->n_ops; i++)
+        if (p->fix_start[i] > 0 && g->pred_ptr[i] == g->pred_ptr[i + 1])
+            return sked_i_fail(
+                err, SKED_ERR_INFEASIBLE,
+                "op '%s' has no predecessors and is fixed at %g: with aligned inputs it starts at 0",
+                sked_i_op_label(g, i, name, sizeof name), p->fix_start[i]);
+    return SKED_OK;
+}
+
+sked_status sked_i_problem_check_asked(const sked_problem *p, sked_error *err)
+{
+    static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
+        sked_i_clock_check, check_support, check_fixed, check_inputs};
+    sked_status st = SKED_OK;
+    for (size_t i = 0; st == SKED_OK && i < sizeof checks / sizeof *checks; i++)
+        st = checks[i](p, err);
+    return st;
+}
+
+sked_status sked_i_problem_check_lowered(const sked_problem *p, sked_error *err)
+{
     static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
         check_demands, check_paths, check_horizon, check_interval};
     sked_i_costs c = {0};
     sked_i_relaxed relaxed = {0};
     sked_status st = SKED_OK;
-    SKED_TRY(check_support(p, err));
-    SKED_TRY(check_fixed(p, err));
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(check_sums(p, &c, err));
     if (p->machine != NULL) {
@@ -410,5 +450,18 @@ sked_status sked_problem_check(const sked_problem *p, sked_error *err)
 cleanup:
     sked_i_relaxed_free(&relaxed);
     sked_i_costs_free(&c);
+    return st;
+}
+
+sked_status sked_problem_check(const sked_problem *p, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    sked_i_lowered low = {0};
+    sked_status st = sked_i_problem_check_asked(p, err);
+    if (st == SKED_OK && sked_i_is_checked_lowered(p))
+        st = sked_i_lower(p, &low, err);
+    if (st == SKED_OK)
+        st = sked_i_problem_check_lowered(low.asked != NULL ? &low.problem : p, err);
+    sked_i_lowered_free(&low);
     return st;
 }

@@ -63,6 +63,8 @@ static inline bool sked_i_holds_to_finish(const sked_problem *p)
  * readers the duration. O(out-edges)
  */
 double sked_i_result_lag(const sked_graph *g, int32_t op);
+/* Is there a value of some size whose result is there only after its op has started? O(ops + edges) */
+bool sked_i_results_wait(const sked_graph *g);
 /* Has the value of op no reader, in whatever iteration? With io aligned it lives to the end. O(out-edges) */
 bool sked_i_is_output(const sked_graph *g, int32_t op);
 /* Greatest common divisor of two numbers, 0 or more. */

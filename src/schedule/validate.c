@@ -13,7 +13,8 @@
  *   7 nothing finishes after the horizon
  *   8 fixed starts and devices are kept
  *   9 no device, and not all together, hold more values than memory allows
- *  10 with io aligned, ops without predecessors start at 0
+ *  10 with a clock every start and the interval are whole, and no op ends later in its cycle than the clock
+ * allows 11 with io aligned, ops without predecessors start at 0
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
  * speed. What the machine's profile says precedes what the graph says: both by name and type, and a time
@@ -643,6 +644,141 @@ cleanup:
     return st;
 }
 
+/* ------------------------------------------------------------------ clock */
+
+/* Phases of ops, found over the chained edges alone. */
+typedef struct cycle {
+    double *phase;    /* [ops] */
+    int32_t *waiting; /* [ops] combinational ops that it is chained to and that have not been looked at */
+    int32_t *queue;   /* [ops] */
+    uint8_t *queued;  /* [ops] */
+    double slack;
+} cycle;
+
+static double column_at(const double *column, int32_t i)
+{
+    return column != NULL ? column[i] : 0;
+}
+
+/* Does the value of an edge arrive just as its reader starts? */
+static bool is_chained(const judge *j, int64_t e)
+{
+    const sked_graph *g = j->p->graph;
+    if (orders_only(g, e) || (g->edge_distance[e] > 0 && j->s->ii == 0))
+        return false;
+    return j->s->start[g->edge_to[e]] + g->edge_distance[e] * j->s->ii ==
+           j->s->start[g->edge_from[e]] + lag_of(j, e);
+}
+
+/* When in its cycle the value of op comes out; an op without duration passes on what comes in. */
+static double time_out(const judge *j, const cycle *x, int32_t op)
+{
+    const sked_graph *g = j->p->graph;
+    return time_of(j, op) > 0 ? column_at(g->delay_out, op) : x->phase[op] + column_at(g->delay_in, op);
+}
+
+static sked_status check_phase(const judge *j, const cycle *x, int32_t op)
+{
+    const double in = column_at(j->p->graph->delay_in, op), out = column_at(j->p->graph->delay_out, op);
+    char name[80];
+    if (x->phase[op] + in > j->p->clock + x->slack)
+        return BROKEN(j, "op '%s' begins %.12g into its cycle and takes %.12g, but the clock period is %.12g",
+                      name_of(j, op, name), x->phase[op], in, j->p->clock);
+    if (out > j->p->clock + x->slack)
+        return BROKEN(j, "the result of op '%s' comes out after %.12g, but the clock period is %.12g",
+                      name_of(j, op, name), out, j->p->clock);
+    if (j->s->phase != NULL && !(fabs(j->s->phase[op] - x->phase[op]) <= x->slack))
+        return BROKEN(j, "op '%s' is said to begin %.12g into its cycle, but begins at %.12g",
+                      name_of(j, op, name), j->s->phase[op], x->phase[op]);
+    return SKED_OK;
+}
+
+/* The value of op reaches those it is chained to; *later: some begin later for it. */
+static int64_t reach(const judge *j, cycle *x, int32_t op, bool again, int64_t end)
+{
+    const sked_graph *g = j->p->graph;
+    const bool passes_on = !(time_of(j, op) > 0);
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        const double out = time_out(j, x, op);
+        if (!is_chained(j, e))
+            continue;
+        const bool later = out > x->phase[to];
+        x->phase[to] = later ? out : x->phase[to];
+        if (again ? later && !x->queued[to] : passes_on && --x->waiting[to] == 0) {
+            x->queue[end++ % g->n_ops] = to;
+            x->queued[to] = 1;
+        }
+    }
+    return end;
+}
+
+/*
+ * Ops that no chain of combinational ops leads back to, in order. Those that are left stand on such a chain
+ * or behind it: they are followed until nothing is later, which must come to an end, or a cycle is too short.
+ */
+static sked_status find_phases(const judge *j, cycle *x)
+{
+    const sked_graph *g = j->p->graph;
+    sked_status st = SKED_OK;
+    int64_t begin = 0, end = 0;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (is_chained(j, e) && time_of(j, g->edge_from[e]) > 0)
+            x->phase[g->edge_to[e]] = fmax(x->phase[g->edge_to[e]], time_out(j, x, g->edge_from[e]));
+        else if (is_chained(j, e))
+            x->waiting[g->edge_to[e]]++;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (x->waiting[i] == 0)
+            x->queue[end++] = i;
+    while (begin < end)
+        if (time_of(j, x->queue[begin]) > 0)
+            begin++;
+        else
+            end = reach(j, x, x->queue[begin++], false, end);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        x->queued[i] = x->waiting[i] > 0;
+    begin = end = 0;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (x->queued[i])
+            x->queue[end++] = i;
+    for (; st == SKED_OK && begin < end; begin++) {
+        const int32_t op = x->queue[begin % g->n_ops];
+        x->queued[op] = 0;
+        if (x->phase[op] + column_at(g->delay_in, op) > j->p->clock + x->slack)
+            return check_phase(j, x, op);
+        end = time_of(j, op) > 0 ? end : reach(j, x, op, true, end);
+    }
+    return st;
+}
+
+static sked_status check_clock(const judge *j)
+{
+    const int32_t n = j->p->graph->n_ops;
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    sked_i_arena arena = {0};
+    cycle x = {.slack = 1e-9 * j->p->clock};
+    char name[80];
+    if (!(j->p->clock > 0) || n == 0)
+        return SKED_OK;
+    for (int32_t i = 0; i < n; i++)
+        if (!is_integer(j->s->start[i]))
+            return BROKEN(j, "op '%s' starts at %.12g: with a clock starts are whole cycles",
+                          name_of(j, i, name), j->s->start[i]);
+    if (!is_integer(j->s->ii))
+        return BROKEN(j, "the interval is %.12g: with a clock it is a number of whole cycles", j->s->ii);
+    SKED_OWN0(&arena, x.phase, n);
+    SKED_OWN0(&arena, x.waiting, n);
+    SKED_OWN0(&arena, x.queued, n);
+    SKED_OWN(&arena, x.queue, n);
+    SKED_TRY(find_phases(j, &x));
+    for (int32_t i = 0; st == SKED_OK && i < n; i++)
+        st = check_phase(j, &x, i);
+cleanup:
+    sked_i_arena_free(&arena);
+    return st;
+}
+
 static sked_status judge_all(judge *j)
 {
     sked_status st = find_names(j);
@@ -659,6 +795,8 @@ static sked_status judge_all(judge *j)
         st = check_limits(j);
     if (st == SKED_OK)
         st = check_memory(j);
+    if (st == SKED_OK)
+        st = check_clock(j);
     return st == SKED_OK ? check_inputs(j) : st;
 }
 
