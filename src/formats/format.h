@@ -24,11 +24,11 @@ typedef struct sked_i_format {
     /* The machine that such a file describes beside its graph; NULL: it describes none. */
     sked_status (*machine)(const sked_i_source *source, sked_machine **out, sked_error *err);
     /*
-     * The start times of g's ops, their phases (NAN: not given) and the interval (0: none) that such a file
-     * holds. INVALID where a start is missing. NULL: it holds none.
+     * The start times of g's ops and the interval (0: none) that such a file holds: INVALID where one is missing.
+     * NULL: it holds none.
      */
-    sked_status (*times)(const sked_i_source *source, const sked_graph *g, double *start, double *phase,
-                         double *ii, sked_error *err);
+    sked_status (*times)(const sked_i_source *source, const sked_graph *g, double *start, double *ii,
+                         sked_error *err);
 } sked_i_format;
 
 /* The format of a file that looks like one with a machine in it, or NULL; the same with start times. */

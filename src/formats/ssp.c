@@ -397,9 +397,8 @@ static sked_status read_ssp(const sked_i_source *source, sked_graph **out, sked_
 
 /* ------------------------------------------------------------------ start times */
 
-/* phase: NAN of ops that say none. */
 static sked_status take_times(const sked_i_ssp_text *r, const sked_i_ssp_instance *in, const sked_graph *g,
-                              double *start, double *phase)
+                              double *start)
 {
     char label[80];
     const int64_t n = in[1].op - in->op;
@@ -418,14 +417,13 @@ static sked_status take_times(const sked_i_ssp_text *r, const sked_i_ssp_instanc
                                         "op '%s' has no start time, t<>",
                                         sked_i_op_label(g, op, label, sizeof label));
         start[op] = o->value[SKED_I_SSP_TIME];
-        phase[op] = o->value[SKED_I_SSP_PHASE];
     }
     return SKED_OK;
 }
 
-/* The instance that is called like the graph, or the only one. */
-static sked_status read_times(const sked_i_source *source, const sked_graph *g, double *start, double *phase,
-                              double *ii, sked_error *err)
+/* Of the instance that is called like the graph, or of the only one. Phases follow from times. */
+static sked_status read_times(const sked_i_source *source, const sked_graph *g, double *start, double *ii,
+                              sked_error *err)
 {
     sked_i_ssp_text r;
     sked_status st = sked_i_ssp_text_read(&r, source, err);
@@ -434,7 +432,7 @@ static sked_status read_times(const sked_i_source *source, const sked_graph *g, 
         if (in == NULL)
             st = choose_instance(&r, NULL, &in);
         if (st == SKED_OK)
-            st = take_times(&r, in, g, start, phase);
+            st = take_times(&r, in, g, start);
         if (st == SKED_OK)
             *ii = isnan(in->value[SKED_I_SSP_II]) ? 0 : in->value[SKED_I_SSP_II];
     }
