@@ -1,5 +1,6 @@
 /* Units and registers for a schedule that is there: limits and outputs around src/engine/binding. */
 #include "base/sized.h"
+#include "base/text.h"
 #include "engine/binding/binding.h"
 #include "problem/lower.h"
 #include "schedule/schedule.h"

@@ -258,7 +258,6 @@ static double find_slack(const sked_i_bind *b)
 
 sked_status sked_i_bind_make(sked_i_bind *b, const sked_problem *p, const sked_schedule *s, sked_error *err)
 {
-    const sked_graph *g = p->graph;
     sked_status st = SKED_OK;
     *b = (sked_i_bind){.problem = p, .schedule = s};
     if (s->devices > 0)
