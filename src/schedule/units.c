@@ -1,4 +1,4 @@
-/* Units and registers of a schedule: docs/hardware.md. */
+/* Units and registers of a schedule: docs/binding.md. */
 #include "schedule/schedule.h"
 
 #include <assert.h>

@@ -27,10 +27,12 @@ static int32_t pool_use(const sked_problem *p, const sked_schedule *s, int32_t r
         const double amount = sked_graph_demand(p->graph, i, r);
         for (int32_t k = 0; k < n; k++) {
             units = unit[k] >= units ? unit[k] + 1 : units;
-            if (unit[k] < most && period > 0)
-                share[unit[k]] += sked_graph_duration(p->graph, i) * amount / n / period;
+            if (unit[k] < most)
+                share[unit[k]] += sked_graph_duration(p->graph, i) * amount / n;
         }
     }
+    for (int32_t k = 0; k < most; k++)
+        share[k] /= period > 0 ? period : 1;
     return units;
 }
 
@@ -65,8 +67,10 @@ void json_binding(json_out *j, const sked_problem *p, const sked_schedule *s, co
     for (int32_t r = 0; r < sked_graph_resource_count(p->graph); r++) {
         const int32_t units = pool_use(p, s, r, none, 0);
         double *share = malloc(((size_t)units + 1) * sizeof *share);
-        if (share == NULL)
+        if (share == NULL || units == 0) {
+            free(share);
             continue;
+        }
         pool_use(p, s, r, share, units);
         json_open(j, NULL, '{');
         json_text(j, "resource", sked_graph_resource_name(p->graph, r));
