@@ -13,7 +13,7 @@ import numpy as np
 
 from ._arrays import column, numbers, owned, view, wanted_column
 from ._call import LongCall
-from ._check import c_option, c_path, fill, flag, instance, integer, limit_of, real
+from ._check import c_option, c_path, fill, flag, instance, integer, real
 from ._errors import ArgumentError, call
 from ._graph import Graph
 from ._machine import MachineLike
@@ -175,7 +175,7 @@ class Schedule:
         options, binding = ffi.new("sked_bind_options *"), ffi.new("sked_binding *")
         lib.sked_bind_options_init_sized(options, ffi.sizeof("sked_bind_options"))
         fill(options, iterations=iterations, seed=seed)
-        options.time_limit = limit_of(time_limit)
+        options.time_limit = real(time_limit, "time_limit")
         options.stop = long.stop
         binding.size = ffi.sizeof("sked_binding")
         problem = self.problem._c

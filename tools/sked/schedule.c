@@ -32,6 +32,8 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
         return fail(err, SKED_ERR_ARGUMENT, "--sweep finds one schedule per point: leave out --candidates");
     if (a->sweep != NULL && a->statistics)
         return fail(err, SKED_ERR_ARGUMENT, "--statistics takes one run: leave out --sweep");
+    if (a->sweep != NULL && a->bind >= 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--bind takes one run: leave out --sweep");
     if (a->sweep != NULL && a->curve != NULL)
         return fail(err, SKED_ERR_ARGUMENT, "--curve takes one run: leave out --sweep");
     if (a->curve != NULL && !ends_with(a->curve, ".jsonl"))
