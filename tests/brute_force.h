@@ -22,6 +22,7 @@ typedef struct brute {
     int n, edges, pools;
     sked_edge edge[BRUTE_EDGES];
     bool given[BRUTE_EDGES]; /* the lag does not follow the duration */
+    bool reads[BRUTE_EDGES]; /* a value passes */
     double time[BRUTE_OPS][8], demand[BRUTE_OPS][BRUTE_POOLS], capacity[BRUTE_POOLS];
     double start[BRUTE_OPS];
     int device[BRUTE_OPS];
@@ -58,6 +59,10 @@ static inline void brute_load(brute *b, const sked_problem *p)
     *b = (brute){.p = p, .best = INFINITY};
     b->n = sked_graph_op_count(p->graph);
     b->edges = (int)sked_graph_edge_count(p->graph);
+    double order[BRUTE_EDGES];
+    sked_graph_attribute(p->graph, sked_attribute_find("order"), order);
+    for (int e = 0; e < b->edges; e++)
+        b->reads[e] = order[e] == 0;
     b->pools = sked_graph_resource_count(p->graph);
     assert_in_range(b->n, 0, BRUTE_OPS);
     assert_in_range(b->edges, 0, BRUTE_EDGES);
@@ -202,7 +207,7 @@ static inline bool brute_holds(const brute *b, int i, int d, int t, double makes
     bool arrived = false, wanted = false, sent = true;
     for (int e = 0; e < b->edges; e++) {
         const sked_edge *x = &b->edge[e];
-        if (x->from != i || x->distance > 0)
+        if (x->from != i || x->distance > 0 || !b->reads[e])
             continue;
         const int where = b->device[x->to];
         const double arrival = b->start[i] + brute_lag(b, e) + brute_transfer(b, x, b->device[i], where);
@@ -262,7 +267,7 @@ static inline double brute_value(const brute *b)
         for (int e = 0; e < b->edges; e++)
             if (b->edge[e].from == i && brute_counts(b, &b->edge[e])) {
                 const double use = b->start[b->edge[e].to] + b->edge[e].distance * b->p->ii;
-                last = fmax(last, use);
+                last = b->reads[e] ? fmax(last, use) : last;
                 communication += b->edge[e].bytes > 0 ? use - b->start[i] : 0;
             }
         for (int t = (int)b->start[i]; t < (int)last; t++)

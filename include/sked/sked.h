@@ -355,8 +355,7 @@ typedef struct sked_problem {
                                     devices, latency and bandwidth are its own */
     double memory_limit;         /* of all values held at a time, on all devices together; INFINITY: none */
     sked_lifetime lifetime;
-    double clock; /* the clock period, in the unit of delays: chained ops share a cycle (docs/hardware.md); 0:
-                     none */
+    double clock; /* period, in the unit of delays: chained ops share a cycle (docs/hardware.md); 0: none */
     sked_io io;
 } sked_problem;
 SKED_API void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g);

@@ -298,14 +298,13 @@ static const struct step {
     bool (*applies)(const sked_i_lowered *x);
     sked_status (*apply)(sked_i_lowered *x, sked_error *err);
 } steps[] = {
-    {"profile", has_profile, apply_profile}, /* measured times in place of the graph's */
-    {"lifetime", lifetime_is_open,
-     settle_lifetime}, /* auto: result with a clock, finish with a limit, or start */
-    {"results", results_are_instant, take_starts}, /* result is start where no op takes time */
-    {"idle limit", limit_is_idle, drop_limit},     /* after the lifetime, which asks for limits */
-    {"io", is_aligned, align},                     /* before the clock, which looks at fixed starts */
-    {"clock", has_clock, apply_clock},             /* edges that keep chains within a cycle */
-    {NULL, NULL, compile},                         /* the last step asks what ops take */
+    {"profile", has_profile, apply_profile},         /* measured times in place of the graph's */
+    {"lifetime", lifetime_is_open, settle_lifetime}, /* auto: by clock and limits */
+    {"results", results_are_instant, take_starts},   /* result is start where no op takes time */
+    {"idle limit", limit_is_idle, drop_limit},       /* after the lifetime, which asks for limits */
+    {"io", is_aligned, align},                       /* before the clock, which looks at fixed starts */
+    {"clock", has_clock, apply_clock},               /* edges that keep chains within a cycle */
+    {NULL, NULL, compile},                           /* the last step asks what ops take */
     {"equal devices", devices_are_equal, shorten},
 };
 static const int n_steps = sizeof steps / sizeof *steps;
