@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "graph/graph.h"
-#include "problem/clock.h"
+#include "problem/chaining.h"
 #include "problem/lower.h"
 #include "random_problem.h"
 #include "report/pipeline.h"

@@ -1,6 +1,6 @@
 #include "report/pipeline.h"
 
-#include "problem/clock.h"
+#include "problem/chaining.h"
 #include "report/page.h"
 
 static const int32_t most_stages = 2000;
