@@ -62,7 +62,7 @@ static const sked_option options[] = {
         SKED_I_SIZE_LIST(SIZE_ROW){"policy", SKED_OPTION_ENUM, "encode-once", 0, 0, SKED_I_POLICY_CHOICES,
                                    "encode a graph once, or every partial schedule again (the paper's)"},
     {"backward", SKED_OPTION_ENUM, "auto", 0, 0, SKED_I_BACKWARD_CHOICES "|auto",
-     "backward policy; auto: uniform for encode-once, learned for stepwise"},
+     "backward policy; auto: learned for stepwise by whole trajectories, else uniform"},
     {"rule", SKED_OPTION_ENUM, "none", 0, 0, SKED_I_RULE_CHOICES,
      "stepwise: what the network's logits are added to; list: the rule of list scheduling"},
 };
@@ -439,7 +439,8 @@ static sked_status open_model(trainer *t, sked_error *err)
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
     sizes.policy = (sked_i_policy_id)t->set[OPTION_POLICY];
-    const bool learns = sizes.policy == SKED_I_POLICY_STEPWISE && loss != SKED_I_LOSS_PPO;
+    const bool learns = sizes.policy == SKED_I_POLICY_STEPWISE && loss != SKED_I_LOSS_PPO &&
+                        t->set[OPTION_CREDIT] == 0;
     sizes.backward = backward != BACKWARD_AUTO ? (sked_i_backward_id)backward
                      : learns                  ? SKED_I_BACKWARD_LEARNED
                                                : SKED_I_BACKWARD_UNIFORM;
