@@ -505,6 +505,7 @@ def _look(thing: Any) -> None:
         "devices",
         "metrics",
         "device_memory",
+        "registers",
         "order",
     ):
         with contextlib.suppress(*ALLOWED):
