@@ -193,7 +193,7 @@ static void judge_result(const trial *x, const char *who, const sked_result *r)
 static void run_methods(trial *x, int *runs)
 {
     static const char *const all[] = {"list", "search",      "brkga",         "exact", "fds",
-                                      "gaus", "modulo-list", "modulo-search", "auto"};
+                                      "gaus", "modulo-list", "modulo-search", "registers", "auto"};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         sked_error why = {0};
         sked_result result = {.size = sizeof result};
@@ -223,7 +223,7 @@ static void all_methods_are_tried(void **state)
     int count = 0;
     for (int k = 0; k < sked_method_count(); k++)
         count += (sked_method_at(k)->features & SKED_CAN_FIX) != 0;
-    assert_int_equal(count, 9);
+    assert_int_equal(count, 10);
 }
 
 static void play(uint64_t number, int *known, int *runs)
