@@ -566,6 +566,13 @@ SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, cons
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s,
                                                             sked_error *err);
 
+/*
+ * With a clock: when in its cycle each op of a valid schedule begins, phase[ops]. A result has them already.
+ * ARGUMENT without a clock. O(ops + edges) where no chain leads through a loop-carried edge.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_phases(const sked_problem *p, const sked_schedule *s,
+                                                          double *phase, sked_error *err);
+
 typedef struct sked_metrics {
     size_t size;
     double makespan;      /* latest finish */

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._arrays import column, numbers, owned, view, wanted_column
+from ._arrays import column, numbers, owned, pointer, view, wanted_column
 from ._check import c_option, c_path, flag, instance, integer, real
 from ._errors import ArgumentError, call
 from ._graph import Graph
@@ -107,6 +107,15 @@ class Schedule:
         if self._c.devices == 0:
             return None
         return view(self._c.device, len(self), "i4", self._c)  # type: ignore[no-any-return]
+
+    @property
+    def phase(self) -> "Optional[NDArray[np.float64]]":
+        """With a clock: when in its cycle every op begins; None: there is no clock."""
+        if not self.problem._c.clock > 0:
+            return None
+        phase = np.zeros(len(self), dtype="f8")
+        call(lib.sked_schedule_phases, self.problem._c, self._c, pointer(phase, "f8"))
+        return phase
 
     @property
     def finish(self) -> "NDArray[np.float64]":

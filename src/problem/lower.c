@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "problem/clock.h"
+#include "problem/chaining.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "problem/problem.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "problem/clock.h"
+#include "problem/chaining.h"
 #include "problem/lower.h"
 #include "problem/memory_limit.h"
 
