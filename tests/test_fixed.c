@@ -192,7 +192,7 @@ static void judge_result(const trial *x, const char *who, const sked_result *r)
 
 static void run_methods(trial *x, int *runs)
 {
-    static const char *const all[] = {"list", "search",      "brkga",         "exact", "fds",
+    static const char *const all[] = {"list", "search",      "brkga",         "exact",     "fds",
                                       "gaus", "modulo-list", "modulo-search", "registers", "auto"};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         sked_error why = {0};

@@ -11,7 +11,7 @@
  */
 #include "problem/least_registers.h"
 
-#include "problem/clock.h"
+#include "problem/chaining.h"
 #include "problem/network.h"
 
 #include <math.h>
