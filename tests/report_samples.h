@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "graph/graph.h"
+#include "schedule/schedule.h"
 
 #include <math.h>
 
@@ -580,6 +581,26 @@ static inline void sample_large(sample *s)
 static inline void sample_chains(sample *s)
 {
     sample_free_ops(s, 1500, 30);
+}
+
+/* Two combinational ops in one cycle: times in whole cycles, phases that are no whole numbers. */
+static inline void sample_chained(sample *s)
+{
+    static const char text[] = "{\"format\":\"sked-graph-1\",\"name\":\"chained\",\"ops\":["
+                               "{\"name\":\"a\",\"duration\":0,\"delay\":1.25},"
+                               "{\"name\":\"b\",\"duration\":0,\"delay\":2.5},"
+                               "{\"name\":\"c\",\"duration\":2,\"delay\":{\"in\":1.5,\"out\":0.75}}],"
+                               "\"edges\":[[\"a\",\"b\"],[\"b\",\"c\"]]}";
+    s->graph = must_graph(text);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.clock = 4.5;
+    OK(sked_schedule_create(3, 0, &s->schedule, err));
+    OK(sked_i_schedule_add_phases(s->schedule, err));
+    s->schedule->phase[1] = 1.25;
+    s->schedule->start[2] = 1;
+    sked_report_data_init(&s->data);
+    s->data.problem = &s->problem;
+    s->data.schedule = s->schedule;
 }
 
 static const struct sample_kind {

@@ -259,6 +259,32 @@ static const pattern patterns[] = {
     {"aiger", "justice properties", {"aag 1 1 0 0 0 0 0 " N " 0\n2\n", "1\n", "", "3\n", ""}},
     {"aiger", "a comment", {"aag 0 0 0 0 0\nc\n", "x\n", ""}},
 
+#define SSP(operators, graph)                                                                    \
+    "ssp.instance @i of \"ModuloProblem\" { library { operator_type @t [latency<1>]\n" operators \
+    "} resource { resource_type @r [limit<1>] }\ngraph { %0 = operation<@t>()\n" graph
+    {"ssp", "operations", {SSP("", ""), "operation<@t>(%0)\n", "} }"}},
+    {"ssp",
+     "a chain against the order of lines",
+     {SSP("", ""), "%n" I " = operation<@t>(%n" NEXT ")\n", "%n" N1 " = operation<@t>()\n} }"}},
+    {"ssp", "operands of one operation", {SSP("", "operation<@t>(%0"), ", %0", ")\n} }"}},
+    {"ssp", "results of one operation", {SSP("", "%a"), ", %b" I, " = operation<@t>()\n} }"}},
+    {"ssp",
+     "resources of one operation",
+     {"ssp.instance of \"ModuloProblem\" { library { operator_type @t [latency<1>] } resource {\n",
+      "resource_type @r" I "\n", "} graph { operation<@t>() uses[@r0", ", @r" NEXT, "] } }"}},
+    {"ssp",
+     "operator types",
+     {"ssp.instance of \"Problem\" { library {\n", "operator_type @t" I " [latency<1>]\n", "} graph {\n",
+      "operation<@t" I ">()\n", "} }"}},
+    {"ssp",
+     "types of one name",
+     {"", "ssp.library @L" I " { operator_type @t [latency<1>, limit<1>] }\n",
+      "ssp.instance of \"ModuloProblem\" { library {} graph {\n", "operation<@L" I "::@t>()\n", "} }"}},
+    {"ssp", "instances", {"", "ssp.instance @i" I " of \"Problem\" { library {} graph {} }\n", ""}},
+    {"ssp", "modules", {"", "module @m" I " {}\n", "ssp.instance of \"Problem\" { library {} graph {} }\n"}},
+    {"ssp", "comments", {"// x\n", "//\n", "ssp.instance of \"Problem\" { library {} graph {} }\n"}},
+    {"ssp", "brackets", {SSP("", "operation<@t>() {"), "(", "\n"}},
+
     {"machine",
      "devices",
      {"{\"format\":\"sked-machine-1\",\"devices\":[", ",{\"name\":\"d" I "\",\"type\":\"t" I "\"}", "]}"}},

@@ -44,6 +44,8 @@ static bool suits(const sample *s, int report)
         return r != NULL && r->measurements > 0;
     if (strcmp(name, "progress") == 0)
         return s->data.n_curve > 0;
+    if (strcmp(name, "ssp") == 0)
+        return s->problem.clock > 0;
     return true;
 }
 
@@ -1020,6 +1022,8 @@ static void test_same_bytes(void **state)
     s.data.robust = sample_course(s.machine);
     for (int r = 0; r < sked_report_count(); r++) {
         size_t one, two;
+        if (!suits(&s, r))
+            continue;
         char *a = report_text(&s, sked_report_at(r)->extension, &one);
         char *b = report_text(&s, sked_report_at(r)->extension, &two);
         assert_int_equal(one, two);

@@ -119,6 +119,8 @@ typedef struct sked_read_options {
     const char *library; /* op library JSON; NULL: none */
     const char *profile; /* durations by op name, JSON {"name": seconds}; NULL: none */
     int64_t max_bytes;   /* input limit; 0 = 8 GiB */
+    const char
+        *instance; /* of a file that has several: by name, or else by number from 1; NULL: the only one */
 } sked_read_options;
 SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
 SKED_INIT_INPUT(sked_read_options)
@@ -385,6 +387,12 @@ typedef struct sked_schedule {
     double *start;   /* [ops] */
     int32_t *device; /* [ops] or NULL */
     double *phase;   /* [ops] with a clock: when in its cycle an op begins; or NULL */
+    int64_t demands; /* of all ops, where units are given */
+    int64_t
+        *unit_at;  /* [demands + 1] where the units of each demand begin, by op, then by resource; or NULL */
+    int32_t *unit; /* units that ops hold, from 0 within each pool */
+    int64_t *register_at; /* [ops + 1] where the registers of each op begin; or NULL */
+    int32_t *registers;   /* that hold its value, one after another */
 } sked_schedule;
 /* All ops at 0, on device 0; devices 0: without the array device. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out,
@@ -416,6 +424,43 @@ SKED_API SKED_MUST_CHECK sked_status sked_fix_read(const char *path, const sked_
 SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char *text, size_t size,
                                                     const sked_problem *p, int32_t **fix_device,
                                                     double **fix_start, sked_error *err);
+
+/* ------------------------------------------------------------------ binding */
+
+typedef struct sked_bind_options {
+    size_t size;
+    uint64_t seed;
+    double time_limit;                 /* seconds; preset 1 */
+    int64_t iterations;                /* moves; 0: no limit but time */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: keep what is found */
+} sked_bind_options;
+SKED_API void sked_bind_options_init_sized(sked_bind_options *opt, size_t size);
+SKED_INIT_INPUT(sked_bind_options)
+
+typedef struct sked_binding {
+    size_t size;
+    int32_t registers; /* in all */
+    int64_t
+        sources; /* inputs of multiplexers: distinct sources of each input of a unit and of each register */
+    int64_t first_sources; /* before the search */
+    int64_t iterations;
+    char note[200]; /* pools that could not be bound; "" */
+} sked_binding;
+SKED_INIT_OUTPUT(sked_binding)
+/*
+ * Gives each op of a valid schedule the units of every pool that it holds, the same ones in every iteration,
+ * and its value the registers that hold it from start + lag to its last reader's start. As many units as the
+ * ops need at once, or few more where intervals fold; then moves that lower the number of sources, until a
+ * limit. Pools of amounts that are no whole numbers, and those that would need more than their capacity, stay
+ * unbound.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_bind(const sked_problem *p, const sked_bind_options *opt,
+                                                        sked_schedule *s, sked_binding *out, sked_error *err);
+/* The units of a pool that an op holds: their number, and *units, the schedule's own array. 0: unbound. */
+SKED_API int32_t sked_schedule_units(const sked_graph *g, const sked_schedule *s, int32_t op,
+                                     int32_t resource, const int32_t **units);
+/* The registers of an op's value, in the order in which it passes them; 0: none. */
+SKED_API int32_t sked_schedule_op_registers(const sked_schedule *s, int32_t op, const int32_t **registers);
 
 /* ------------------------------------------------------------------ options */
 

@@ -313,6 +313,8 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
         p = &low.problem;
     }
     SKED_TRY(sked_i_costs_make(p, &c, err));
+    if (p->machine != NULL) /* an op that runs nowhere has no time */
+        SKED_TRY(sked_i_check_able(p, &c, err));
     st = sked_i_problem_bound(p, &c, &effort, bound, why, err);
 cleanup:
     sked_i_costs_free(&c);

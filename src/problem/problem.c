@@ -196,7 +196,7 @@ static sked_status check_demands(const sked_problem *p, sked_error *err)
 
 /* ------------------------------------------------------------------ machines */
 
-static sked_status check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
+sked_status sked_i_check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
 {
     char name[80], device[80];
     for (int32_t i = 0; i < p->graph->n_ops; i++) {
@@ -441,7 +441,7 @@ sked_status sked_i_problem_check_lowered(const sked_problem *p, sked_error *err)
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(check_sums(p, &c, err));
     if (p->machine != NULL) {
-        SKED_TRY(check_able(p, &c, err));
+        SKED_TRY(sked_i_check_able(p, &c, err));
         SKED_TRY(check_links(p, &c, err));
     }
     SKED_TRY(sked_i_check_memory(p, &c, err));

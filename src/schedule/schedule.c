@@ -76,6 +76,8 @@ sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out, ske
     sked_status st = sked_schedule_create(s->ops, s->devices, &copy, err);
     if (st == SKED_OK && s->phase != NULL)
         st = sked_i_schedule_add_phases(copy, err);
+    if (st == SKED_OK)
+        st = sked_i_schedule_copy_units(s, copy, err);
     if (st != SKED_OK) {
         sked_schedule_destroy(copy);
         return st;
@@ -108,6 +110,7 @@ void sked_schedule_destroy(sked_schedule *s)
     free(s->start);
     free(s->device);
     free(s->phase);
+    sked_i_schedule_unbind(s);
     free(s);
 }
 

@@ -15,6 +15,10 @@
  *   9 no device, and not all together, hold more values than memory allows
  *  10 with a clock every start and the interval are whole, and no op ends later in its cycle than the clock
  * allows 11 with io aligned, ops without predecessors start at 0
+ *  12 where units are given: each op holds as many as it demands of every pool that has units, below its
+ * capacity; one that takes longer than the II holds them in turn, one an iteration; a unit runs one op at a
+ * time 13 where registers are given: a value moves from one to the next after each II; a register holds one
+ * value at a time, and values of one size
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
  * speed. What the machine's profile says precedes what the graph says: both by name and type, and a time
@@ -779,6 +783,193 @@ cleanup:
     return st;
 }
 
+/* ------------------------------------------------------------------ units and registers */
+
+/* Who holds which unit of a pool, or which register, from when and for how long. */
+typedef struct claim {
+    int32_t number, op;
+    double begin, span;
+} claim;
+
+typedef struct claims {
+    claim *at;
+    int64_t count;
+    sked_i_keyed *order, *spare;
+    events ev;
+} claims;
+
+static sked_status claims_make(claims *x, sked_i_arena *arena, int64_t most, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_OWN(arena, x->at, most);
+    SKED_OWN(arena, x->order, most);
+    SKED_OWN(arena, x->spare, most);
+    SKED_TRY(events_make(&x->ev, arena, 4 * most, err));
+cleanup:
+    return st;
+}
+
+/* Intervals that a span begins. */
+static double turns_of(const judge *j, double span)
+{
+    return j->s->ii > 0 ? fmax(1, ceil((span - j->tolerance) / j->s->ii)) : 1;
+}
+
+/* No number has two owners at a time. what: "unit" or "register"; pool: its name, or "". */
+static sked_status check_claims(const judge *j, claims *x, const char *what, const char *pool)
+{
+    char name[80];
+    for (int64_t k = 0; k < x->count; k++)
+        x->order[k] = (sked_i_keyed){(uint64_t)x->at[k].number, k};
+    sked_i_sort_keyed(x->order, x->spare, x->count);
+    for (int64_t k = 0, first; k < x->count;) {
+        const int32_t number = x->at[x->order[k].value].number;
+        int64_t n = 0;
+        double base = 0, when, load;
+        int32_t op;
+        for (first = k; k < x->count && x->at[x->order[k].value].number == number; k++) {
+            const claim *c = &x->at[x->order[k].value];
+            n += add_span(j, c->op, c->begin, c->span, 1, x->ev.at + n, &base);
+        }
+        if (exceeds(&x->ev, n, base, 1, &when, &load, &op))
+            return BROKEN(j, "%s %d%s%.80s has two owners at time %.12g, one of them op '%s'", what,
+                          (int)number, pool[0] ? " of " : "", pool, when,
+                          name_of(j, op >= 0 ? op : x->at[x->order[first].value].op, name));
+    }
+    return SKED_OK;
+}
+
+/* Lists begin where the ones before them end. */
+static bool are_lists(const int64_t *at, int64_t count)
+{
+    bool rising = at[0] == 0;
+    for (int64_t k = 0; k < count && rising; k++)
+        rising = at[k] <= at[k + 1];
+    return rising;
+}
+
+/* The units of one demand. *bound: -1, or whether another demand on the pool has units. */
+static sked_status claim_units(const judge *j, claims *x, int32_t op, int64_t k, int *bound)
+{
+    const sked_graph *g = j->p->graph;
+    const sked_schedule *s = j->s;
+    const int32_t r = g->demand_resource[k];
+    const double turns = turns_of(j, time_of(j, op)), needed = g->demand_amount[k] * turns;
+    const int64_t count = s->unit_at[k + 1] - s->unit_at[k];
+    const double capacity = j->p->capacity ? j->p->capacity[r] : g->capacity[r];
+    char name[80];
+    if (*bound >= 0 && *bound != (count > 0))
+        return BROKEN(j, "only some ops have units of '%.80s': op '%s' has %s",
+                      sked_graph_resource_name(g, r), name_of(j, op, name), count > 0 ? "some" : "none");
+    *bound = count > 0;
+    if (count > 0 && (double)count != needed)
+        return BROKEN(j, "op '%s' has %lld units of '%.80s', and needs %g", name_of(j, op, name),
+                      (long long)count, sked_graph_resource_name(g, r), needed);
+    for (int64_t m = s->unit_at[k]; m < s->unit_at[k + 1]; m++) {
+        if (s->unit[m] < 0 || s->unit[m] >= capacity)
+            return BROKEN(j, "op '%s' has unit %d of '%.80s', whose capacity is %g", name_of(j, op, name),
+                          (int)s->unit[m], sked_graph_resource_name(g, r), capacity);
+        x->at[x->count++] = (claim){s->unit[m], op, s->start[op], turns > 1 ? s->ii : time_of(j, op)};
+    }
+    return SKED_OK;
+}
+
+static sked_status check_units(const judge *j)
+{
+    const sked_graph *g = j->p->graph;
+    const sked_schedule *s = j->s;
+    const int64_t demands = g->demand_ptr[g->n_ops];
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    sked_i_arena arena = {0};
+    claims x = {0};
+    if (s->unit_at == NULL)
+        return SKED_OK;
+    if (s->demands != demands || !are_lists(s->unit_at, demands))
+        return BROKEN(j, "the schedule's units are not those of the graph's demands");
+    SKED_TRY(claims_make(&x, &arena, s->unit_at[demands], err));
+    for (int32_t r = 0; r < g->n_resources; r++) {
+        int bound = -1;
+        x.count = 0;
+        for (int64_t u = g->user_ptr[r]; u < g->user_ptr[r + 1]; u++) {
+            int64_t k = g->demand_ptr[g->user_op[u]];
+            while (g->demand_resource[k] != r)
+                k++;
+            SKED_TRY(claim_units(j, &x, g->user_op[u], k, &bound));
+        }
+        SKED_TRY(check_claims(j, &x, "unit", sked_graph_resource_name(g, r)));
+    }
+cleanup:
+    sked_i_arena_free(&arena);
+    return st;
+}
+
+/* From when its first reader could have it until the last one starts. */
+static double lifetime_of(const judge *j, int32_t op)
+{
+    const sked_graph *g = j->p->graph;
+    const double begin = result_time(j, op);
+    double end = begin;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
+        if (!orders_only(g, e) && !(g->edge_distance[e] > 0 && j->s->ii == 0))
+            end = fmax(end, j->s->start[g->edge_to[e]] + g->edge_distance[e] * j->s->ii);
+    return g->memory[op] > 0 && end - begin > j->tolerance ? end - begin : 0;
+}
+
+static sked_status claim_registers(const judge *j, claims *x, int32_t op)
+{
+    const sked_schedule *s = j->s;
+    const double life = lifetime_of(j, op), needed = life > 0 ? turns_of(j, life) : 0;
+    const int64_t first = s->register_at[op], count = s->register_at[op + 1] - first;
+    char name[80];
+    if ((double)count != needed)
+        return BROKEN(j, "the value of op '%s' has %lld registers, and needs %g", name_of(j, op, name),
+                      (long long)count, needed);
+    for (int64_t m = 0; m < count; m++) {
+        const double span = s->ii > 0 ? fmin(s->ii, life - (double)m * s->ii) : life;
+        if (s->registers[first + m] < 0)
+            return BROKEN(j, "the value of op '%s' has register %d", name_of(j, op, name),
+                          (int)s->registers[first + m]);
+        x->at[x->count++] = (claim){s->registers[first + m], op, result_time(j, op), span};
+    }
+    return SKED_OK;
+}
+
+/* Of claims that are sorted. */
+static sked_status check_widths(const judge *j, const claims *x)
+{
+    const double *size = j->p->graph->memory;
+    char a[80], b[80];
+    for (int64_t k = 1; k < x->count; k++) {
+        const claim *one = &x->at[x->order[k - 1].value], *two = &x->at[x->order[k].value];
+        if (one->number == two->number && size[one->op] != size[two->op])
+            return BROKEN(j, "register %d holds the values of ops '%s' and '%s', whose sizes differ",
+                          (int)one->number, name_of(j, one->op, a), name_of(j, two->op, b));
+    }
+    return SKED_OK;
+}
+
+static sked_status check_registers(const judge *j)
+{
+    const sked_schedule *s = j->s;
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    sked_i_arena arena = {0};
+    claims x = {0};
+    if (s->register_at == NULL)
+        return SKED_OK;
+    if (!are_lists(s->register_at, s->ops))
+        return BROKEN(j, "the schedule's registers are not those of the graph's ops");
+    SKED_TRY(claims_make(&x, &arena, s->register_at[s->ops], err));
+    for (int32_t i = 0; i < s->ops; i++)
+        SKED_TRY(claim_registers(j, &x, i));
+    SKED_TRY(check_claims(j, &x, "register", ""));
+    SKED_TRY(check_widths(j, &x));
+cleanup:
+    sked_i_arena_free(&arena);
+    return st;
+}
+
 static sked_status judge_all(judge *j)
 {
     sked_status st = find_names(j);
@@ -797,6 +988,10 @@ static sked_status judge_all(judge *j)
         st = check_memory(j);
     if (st == SKED_OK)
         st = check_clock(j);
+    if (st == SKED_OK)
+        st = check_units(j);
+    if (st == SKED_OK)
+        st = check_registers(j);
     return st == SKED_OK ? check_inputs(j) : st;
 }
 

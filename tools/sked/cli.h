@@ -86,8 +86,13 @@ enum {
     X(profile, READ, "profile", "FILE.json", NULL, 0, 0, ON_GRAPH, "measured durations by op name")          \
     X(from, TEXT, "from", "FORMAT", NULL, 0, 0, ON_GRAPH,                                                    \
       "input format; without it, extension and content decide")                                              \
+    X(instance, TEXT, "instance", "NAME", NULL, 0, 0, ON_GRAPH,                                              \
+      "instance of a file that has several: its name, or else its number from 1")                            \
     X(to, TEXT, "to", "FORMAT", NULL, 0, 0, ON(convert), "output format; without it, the extension decides") \
     X(start, READ, "start", "SCHEDULE", NULL, 0, 0, ON(schedule), "schedule file for a warm start")          \
+    X(bind, REAL, "bind", "S", -1, 0, 1e9, ON(schedule),                                                     \
+      "give ops the units of their pools, and values registers; S seconds to lower the inputs of "           \
+      "multiplexers")                                                                                        \
     X(fix, READ, "fix", "FILE", NULL, 0, 0, ON(schedule) | ON(check),                                        \
       "file of devices and start times that ops must keep")                                                  \
     X(candidates, INT, "candidates", "K", 0, 1, 1000000, ON(schedule), "find K different schedules")         \
@@ -228,6 +233,10 @@ sked_status apply_profile(setup *s, sked_error *err);
 void clear_setup(setup *s);
 /* --back-edges: *g becomes a loop; unchanged without it. */
 sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sked_error *err);
+
+/* binding.c: units and registers of a schedule in text and JSON. */
+void print_binding(const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
+void json_binding(json_out *j, const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
 
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);

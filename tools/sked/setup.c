@@ -12,7 +12,8 @@ sked_status load_graph(const arguments *a, const char *path, sked_graph **out, s
                                    .format = a->from,
                                    .resources = a->resources,
                                    .library = a->library,
-                                   .profile = a->profile};
+                                   .profile = a->profile,
+                                   .instance = a->instance};
     return sked_graph_read(path, &opt, out, err);
 }
 
