@@ -15,8 +15,7 @@ static double stages_of(const sked_report_data *data)
 
 bool sked_i_pipeline_known(const sked_report_data *data)
 {
-    return data->problem->clock > 0 && data->schedule->ii == 1 && data->schedule->phase != NULL &&
-           stages_of(data) <= most_stages;
+    return data->problem->clock > 0 && data->schedule->ii == 1 && stages_of(data) <= most_stages;
 }
 
 static void add_list(sked_i_buffer *b, const char *name, const double *value, int32_t count)
@@ -30,13 +29,13 @@ static void add_list(sked_i_buffer *b, const char *name, const double *value, in
 }
 
 /* Ops that start in each stage, and when the last of them is through or has its inputs in registers. */
-static void add_up(const sked_report_data *data, double *ops, double *delay)
+static void add_up(const sked_report_data *data, const double *phase, double *ops, double *delay)
 {
     const sked_graph *g = data->problem->graph;
     for (int32_t i = 0; i < g->n_ops; i++) {
         const int32_t k = (int32_t)data->schedule->start[i];
         ops[k]++;
-        delay[k] = fmax(delay[k], data->schedule->phase[i] + sked_i_delay_in(g, i));
+        delay[k] = fmax(delay[k], phase[i] + sked_i_delay_in(g, i));
     }
 }
 
@@ -45,12 +44,14 @@ sked_status sked_i_pipeline_json(const sked_report_data *data, sked_i_buffer *b,
     sked_status st = SKED_OK;
     sked_i_arena arena = {0};
     const int32_t stages = (int32_t)stages_of(data);
-    double *ops, *delay, *bits = NULL;
+    double *ops, *delay, *phase, *bits = NULL;
     int32_t count;
     SKED_OWN0(&arena, ops, stages);
     SKED_OWN0(&arena, delay, stages);
+    SKED_OWN(&arena, phase, data->schedule->ops);
+    SKED_TRY(sked_i_clock_phases(data->problem, data->schedule, phase, err));
     SKED_TRY(sked_schedule_registers(data->problem, data->schedule, &bits, &count, err));
-    add_up(data, ops, delay);
+    add_up(data, phase, ops, delay);
     sked_i_buffer_text(b, "{\"clock\":");
     sked_i_page_number(b, data->problem->clock);
     add_list(b, "ops", ops, stages);
