@@ -128,7 +128,11 @@ SKED_MUST_CHECK sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *r
                                               const sked_i_place *how, double *start, int32_t *device,
                                               double *late, sked_error *err);
 
-/* A set of devices around one of which each has a link to each. use: [devices]. O(devices^2) */
-void sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use);
+/*
+ * A set of devices of a machine around one of which each has a link to each. use: [devices]. O(devices * kinds
+ * of links)
+ */
+SKED_MUST_CHECK sked_status sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use,
+                                                  sked_error *err);
 
 #endif

@@ -420,11 +420,18 @@ static bool place_all(placer *x)
             return false;
         if (x->input.view->costs != NULL && x->how->stepped)
             x->now = fmax(x->now, x->start[i]);
-        if (x->reach != NULL)
+        if (x->reach != NULL && x->hurry == NULL)
             sked_i_reach_placed(x, i);
         tell_successors(x, i);
     }
     return true;
+}
+
+/* Looks at devices that are moderate; none where the run before took too many. */
+static int64_t free_steps(const placer *x)
+{
+    const int64_t moderate = SKED_I_LIST_FREE_STEPS * (int64_t)x->input.view->n;
+    return x->hurry != NULL ? 0 : moderate < SKED_I_LIST_MOST_FREE ? moderate : SKED_I_LIST_MOST_FREE;
 }
 
 sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const double *release,
@@ -437,9 +444,7 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     assert(!(how->lookahead && how->stepped));
     x->start = start;
     x->device = device;
-    const int64_t moderate = SKED_I_LIST_FREE_STEPS * (int64_t)x->input.view->n;
-    x->pace = (sked_i_pace){.limit = how->limit,
-                            .free_steps = moderate < SKED_I_LIST_MOST_FREE ? moderate : SKED_I_LIST_MOST_FREE};
+    x->pace = (sked_i_pace){.limit = how->limit, .free_steps = free_steps(x)};
     reset(x);
     if (how->fix_start != NULL && !book_fixed(x))
         return x->pace.over ? sked_i_limit_fail(err) : sked_i_no_memory(err);
@@ -465,7 +470,7 @@ static sked_status place_linked(placer *x, const sked_i_list_input *input, const
     for (int32_t d = 0; d<m && * late> 0; d++) {
         if (tried[d])
             continue;
-        sked_i_linked_devices(input->view->costs, d, use);
+        SKED_TRY(sked_i_linked_devices(input->view->costs, d, use, err));
         for (int32_t e = 0; e < m; e++)
             tried[e] = tried[e] || use[e];
         SKED_TRY(sked_i_placer_run(x, input->rank, input->release, &again, start, device, late, err));
