@@ -160,7 +160,8 @@ enum { PAPER_PUBLISHED = 4 };
 
 /* Id, name, policy, settings beside it (those of ppo: docs/training.md), range of temperatures it is trained
  * at. */
-/* The policy from nothing learns by steps (docs/training.md), as fast as scripts/train-paper.sh; its rate falls to the end. */
+/* The policy from nothing learns by steps (docs/training.md), as fast as scripts/train-paper.sh; its rate
+ * falls to the end. */
 #define PAPER_STEPS "credit=steps", "lambda=0.6", "backward=uniform"
 #define PAPER_LEARNER_LIST(X)                                                                               \
     X(PPO_ONCE, "ppo-once", "policy=encode-once", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25)           \

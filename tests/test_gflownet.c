@@ -399,8 +399,8 @@ static void test_tiny_problems_balanced(void **state)
     check_tiny_by(&problems[0], &tiny_sizes[2], SKED_I_LOSS_TB, 2200, 3e-3, NAN);
 }
 
-/* Credit by steps from lambda 0.6 to 1, with transfers, and with backward policies that are learned by likelihood:
- * exact, too. */
+/* Credit by steps from lambda 0.6 to 1, with transfers, and with backward policies that are learned by
+ * likelihood: exact, too. */
 static void test_tiny_problems_by_steps(void **state)
 {
     (void)state;
@@ -1253,7 +1253,8 @@ int main(void)
         cmocka_unit_test(test_tiny_problems),
         cmocka_unit_test(test_tiny_problems_backwards),
         cmocka_unit_test(test_tiny_problems_stepwise),
-        cmocka_unit_test(test_tiny_problems_balanced), cmocka_unit_test(test_tiny_problems_by_steps),
+        cmocka_unit_test(test_tiny_problems_balanced),
+        cmocka_unit_test(test_tiny_problems_by_steps),
         cmocka_unit_test(test_resume_is_bit_identical),
         cmocka_unit_test(test_a_model_knows_its_loss),
         cmocka_unit_test(test_ppo_makes_schedules_better),

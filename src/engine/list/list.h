@@ -129,8 +129,8 @@ SKED_MUST_CHECK sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *r
                                               double *late, sked_error *err);
 
 /*
- * A set of devices of a machine around one of which each has a link to each. use: [devices]. O(devices * kinds
- * of links)
+ * A set of devices of a machine around one of which each has a link to each. use: [devices]. O(devices *
+ * kinds of links)
  */
 SKED_MUST_CHECK sked_status sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use,
                                                   sked_error *err);

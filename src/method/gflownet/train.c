@@ -439,8 +439,8 @@ static sked_status open_model(trainer *t, sked_error *err)
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
     sizes.policy = (sked_i_policy_id)t->set[OPTION_POLICY];
-    const bool learns = sizes.policy == SKED_I_POLICY_STEPWISE && loss != SKED_I_LOSS_PPO &&
-                        t->set[OPTION_CREDIT] == 0;
+    const bool learns =
+        sizes.policy == SKED_I_POLICY_STEPWISE && loss != SKED_I_LOSS_PPO && t->set[OPTION_CREDIT] == 0;
     sizes.backward = backward != BACKWARD_AUTO ? (sked_i_backward_id)backward
                      : learns                  ? SKED_I_BACKWARD_LEARNED
                                                : SKED_I_BACKWARD_UNIFORM;
