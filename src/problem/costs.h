@@ -16,18 +16,18 @@ typedef struct sked_i_costs {
     const sked_graph *graph;
     const sked_machine *machine; /* NULL: identical devices */
     int32_t devices;
-    double latency, bandwidth; /* identical devices */
-    int32_t time_kinds;        /* at least 1 */
-    int32_t *time_kind_of;     /* [devices]; NULL: one kind of time */
-    double *speed;             /* [time_kinds]; NULL: 1 */
-    int32_t *kind_device;      /* [time_kinds] first device of each; NULL: one kind of time */
-    int32_t classes;           /* at least 1 */
-    int32_t *class_of;         /* [time_kinds]; NULL: one class */
+    double latency, bandwidth;  /* identical devices */
+    int32_t time_kinds;         /* at least 1 */
+    int32_t *time_kind_of;      /* [devices]; NULL: one kind of time */
+    double *speed;              /* [time_kinds]; NULL: 1 */
+    int32_t *kind_device;       /* [time_kinds] first device of each; NULL: one kind of time */
+    int32_t classes;            /* at least 1 */
+    int32_t *class_of;          /* [time_kinds]; NULL: one class */
     int32_t *fastest, *slowest; /* [classes] kinds of time; NULL: there is one */
-    double *class_size;        /* [classes] devices ... */
-    double *class_pace;        /* ... and the sum of 1 / speed over them */
-    int32_t *row;              /* [ops] row in the table, -1: duration / speed; NULL: no table */
-    double *table; /* [rows * classes] INFINITY: cannot run there; NAN: duration / speed */
+    double *class_size;         /* [classes] devices ... */
+    double *class_pace;         /* ... and the sum of 1 / speed over them */
+    int32_t *row;               /* [ops] row in the table, -1: duration / speed; NULL: no table */
+    double *table;              /* [rows * classes] INFINITY: cannot run there; NAN: duration / speed */
 } sked_i_costs;
 
 /*
@@ -103,8 +103,8 @@ static inline double sked_i_transfer_time(const sked_i_costs *c, double bytes, i
     return sked_i_link_time(c->machine, sked_i_machine_pair(c->machine, from, to), bytes);
 }
 /*
- * Over the devices: shortest (INFINITY: none can run it), longest finite, mean of the finite times. O(classes);
- * the mean of few ops and devices O(devices).
+ * Over the devices: shortest (INFINITY: none can run it), longest finite, mean of the finite times.
+ * O(classes); the mean of few ops and devices O(devices).
  */
 double sked_i_shortest_time(const sked_i_costs *c, int32_t op);
 double sked_i_longest_time(const sked_i_costs *c, int32_t op);

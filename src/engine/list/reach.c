@@ -75,7 +75,8 @@ static void fill_able(const placer *x, sked_i_reach *r)
         add(r->all, d);
     for (int32_t i = 0; i < x->input.view->n; i++) {
         uint64_t *able = r->able + (int64_t)i * r->words;
-        const bool any = (c->row == NULL || c->row[i] < 0) && !x->far.instant[sked_i_pools_class(x->input.pools, i)];
+        const bool any =
+            (c->row == NULL || c->row[i] < 0) && !x->far.instant[sked_i_pools_class(x->input.pools, i)];
         if (any)
             memcpy(able, r->all, (size_t)r->words * sizeof *able);
         for (int32_t d = 0; !any && d < x->input.devices; d++)
@@ -195,7 +196,8 @@ static void propagate(placer *x)
     }
 }
 
-/* The devices op i may go to before any is placed, into r->set: its fixed one, or those in use. false: all. */
+/* The devices op i may go to before any is placed, into r->set: its fixed one, or those in use. false: all.
+ */
 static bool find_open(const placer *x, int32_t i)
 {
     const bool fixed = x->how->fix_start != NULL && !isnan(x->how->fix_start[i]);
