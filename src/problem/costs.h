@@ -37,6 +37,8 @@ typedef struct sked_i_costs {
  */
 SKED_MUST_CHECK sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error *err);
 void sked_i_costs_free(sked_i_costs *c);
+/* INFEASIBLE where an op can run on no device, or not on the one it is fixed on. In problem.c. */
+SKED_MUST_CHECK sked_status sked_i_check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err);
 /* Of a problem without a machine: nothing to compile, nothing to free. */
 static inline sked_i_costs sked_i_costs_of_equal(const sked_problem *p)
 {
