@@ -411,7 +411,7 @@ static void optimistic_costs(void **state)
         sked_i_costs costs = {0};
         OK(sked_i_costs_make(&r.problem, &costs, err));
         OK(sked_i_dag_make(&r.problem, &costs, false, true, &v, err));
-        OK(sked_i_optimistic_costs(&v, table, mean, err));
+        OK(sked_i_optimistic_costs(&v, NULL, table, mean, err));
         for (int32_t i = 0; i < v.n; i++) {
             double sum = 0;
             for (int32_t d = 0; d < r.problem.devices; d++) {
@@ -459,7 +459,7 @@ static void measures(void **state)
     OK(sked_i_costs_make(&x.problem, &costs, err));
     OK(sked_i_dag_make(&x.problem, &costs, false, true, &v, err));
     for (int k = SKED_I_MEAN; k <= SKED_I_MEDIAN; k++) {
-        OK(sked_i_measured_ranks(&v, (sked_i_measure)k, up, err));
+        OK(sked_i_measured_ranks(&v, (sked_i_measure)k, NULL, up, err));
         if (fabs(up[0] - want[k][0]) > 1e-9 || fabs(up[1] - want[k][1]) > 1e-9)
             fail_msg("measure %d: %g and %g, not %g and %g", k, up[0], up[1], want[k][0], want[k][1]);
     }

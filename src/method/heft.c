@@ -50,12 +50,19 @@ static double transfer_share(const hefter *x)
     return (x->p->devices - 1.0) / x->p->devices;
 }
 
+/* By op and kind of device: 256 MB at most. */
+static const double most_costs = 1 << 25;
+
 static sked_status find_optimistic_costs(hefter *x, double *mean, sked_error *err)
 {
     const sked_i_costs *c = x->view.costs;
     sked_status st = SKED_OK;
+    if ((double)x->view.n * c->time_kinds > most_costs)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "optimistic costs of %d ops on %d kinds of devices are more than %.0f",
+                           (int)x->view.n, (int)c->time_kinds, most_costs);
     SKED_OWN(x->run->own, x->ahead, (int64_t)x->view.n * c->time_kinds);
-    SKED_TRY(sked_i_optimistic_costs(&x->view, x->ahead, mean, err));
+    SKED_TRY(sked_i_optimistic_costs(&x->view, &x->run->limit, x->ahead, mean, err));
 cleanup:
     return st;
 }
@@ -128,7 +135,7 @@ static sked_status measure(hefter *x, sked_error *err)
     if (x->ranked == rank_oct)
         return find_optimistic_costs(x, x->up, err);
     if (x->p->machine != NULL && x->ranked != rank_upward && x->ranked != rank_path)
-        return sked_i_measured_ranks(&x->view, measures[x->ranked], x->up, err);
+        return sked_i_measured_ranks(&x->view, measures[x->ranked], &x->run->limit, x->up, err);
     sked_i_upward_ranks(&x->view, transfer_share(x), x->up);
     return SKED_OK;
 }

@@ -114,11 +114,13 @@ static void count_time_kinds(const sked_i_costs *c, double *size)
         size[sked_i_device_time_kind(c, d)]++;
 }
 
-sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind, double *up, sked_error *err)
+sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind, const sked_i_limit *limit,
+                                  double *up, sked_error *err)
 {
     const sked_i_costs *c = v->costs;
     const int64_t kinds = c->machine ? c->machine->n_link_kinds : 1;
     measurer x = {.view = v, .kind = kind};
+    sked_i_pace pace = {.limit = limit, .free_steps = SKED_I_LIST_MOST_FREE};
     sked_status st = SKED_OK;
     SKED_NEW0(x.size, c->time_kinds);
     SKED_NEW(x.all, kinds * kinds > c->time_kinds ? kinds * kinds : c->time_kinds);
@@ -126,6 +128,8 @@ sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind, doub
     find_links(&x);
     for (int32_t k = v->n - 1; k >= 0; k--) {
         const int32_t i = v->order[k];
+        if (sked_i_pace_over(&pace, kind == SKED_I_MEDIAN ? 8 * (int64_t)c->time_kinds : c->classes))
+            SKED_TRY(sked_i_limit_fail(err));
         const double time = measure_time(&x, i);
         double longest = time;
         for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
@@ -177,9 +181,11 @@ static void optimistic_row(const sked_i_dag *v, int32_t i, const double *least, 
     }
 }
 
-sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *mean, sked_error *err)
+sked_status sked_i_optimistic_costs(const sked_i_dag *v, const sked_i_limit *limit, double *table,
+                                    double *mean, sked_error *err)
 {
     const sked_i_costs *c = v->costs;
+    sked_i_pace pace = {.limit = limit, .free_steps = SKED_I_LIST_MOST_FREE};
     sked_status st = SKED_OK;
     double *least = NULL, *size = NULL;
     SKED_NEW(least, v->n);
@@ -188,6 +194,8 @@ sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *
     for (int32_t k = v->n - 1; k >= 0; k--) {
         const int32_t i = v->order[k];
         const double *row = table + (int64_t)i * c->time_kinds;
+        if (sked_i_pace_over(&pace, (1 + v->out.ptr[i + 1] - v->out.ptr[i]) * c->time_kinds))
+            SKED_TRY(sked_i_limit_fail(err));
         optimistic_row(v, i, least, table);
         least[i] = INFINITY;
         mean[i] = 0;

@@ -51,18 +51,20 @@ typedef enum sked_i_measure {
     SKED_I_WORST, /* longest time, longest latency, least bandwidth */
     SKED_I_MEDIAN
 } sked_i_measure;
-/* Upward ranks by a measure, transfers in full; for a view with costs. O(ops * time kinds + kinds^2 + edges)
+/*
+ * Upward ranks by a measure, transfers in full; for a view with costs. O(ops * classes + kinds^2 + edges), of
+ * medians O(ops * time kinds). limit: NULL, none; STOPPED where it comes while much is to do.
  */
-SKED_MUST_CHECK sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind, double *up,
-                                                  sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind,
+                                                  const sked_i_limit *limit, double *up, sked_error *err);
 /*
  * The optimistic cost table of PEFT (Arabnejad and Barbosa, IEEE TPDS 25(3), 2014), equation 4: the longest
  * path from the end of an op on a device to the end of the graph when every op on it goes where it ends
  * first. It is the same for all devices of a kind. table: [ops * time kinds]; mean: [ops] over the devices.
- * For a view with costs. O((ops + edges) * time kinds)
+ * For a view with costs. O((ops + edges) * time kinds). limit: as above.
  */
-SKED_MUST_CHECK sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *mean,
-                                                    sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_optimistic_costs(const sked_i_dag *v, const sked_i_limit *limit,
+                                                    double *table, double *mean, sked_error *err);
 
 /* The device that can run the most of these ops (NULL: of ops 0 .. n - 1), of such the one with the least
  * time. */
