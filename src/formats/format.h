@@ -24,8 +24,8 @@ typedef struct sked_i_format {
     /* The machine that such a file describes beside its graph; NULL: it describes none. */
     sked_status (*machine)(const sked_i_source *source, sked_machine **out, sked_error *err);
     /*
-     * The start times of g's ops and the interval (0: none) that such a file holds: INVALID where one is missing.
-     * NULL: it holds none.
+     * The start times of g's ops and the interval (0: none) that such a file holds: INVALID where one is
+     * missing. NULL: it holds none.
      */
     sked_status (*times)(const sked_i_source *source, const sked_graph *g, double *start, double *ii,
                          sked_error *err);
