@@ -29,7 +29,8 @@ typedef struct brute {
     bool placed[BRUTE_OPS];
     int order[BRUTE_OPS]; /* topological */
     double best;
-    int limit; /* brute_force_times: latest finish */
+    int limit;             /* brute_force_times: latest finish */
+    int64_t steps, budget; /* brute_force_within */
     double load[BRUTE_POOLS][BRUTE_TIME], busy[8][BRUTE_TIME];
 } brute;
 
@@ -328,6 +329,9 @@ static inline bool brute_edges_kept(const brute *b, int i)
 
 static inline void brute_search_times(brute *b, int depth, int used)
 {
+    b->steps += depth < b->n ? 1 : b->limit;
+    if (b->steps > b->budget)
+        return;
     if (depth == b->n) {
         if (brute_limits_kept(b))
             b->best = fmin(b->best, brute_value(b));
@@ -361,14 +365,21 @@ static inline void brute_search_times(brute *b, int depth, int used)
     b->placed[i] = false;
 }
 
-/* The least value of p's objective with every finish at most `limit` and p's horizon; INFINITY: none. */
-static inline double brute_force_times(const sked_problem *p, int limit)
+/* The least value of p's objective with every finish at most `limit` and p's horizon; INFINITY: none; NAN:
+ * that would take more steps than the budget. */
+static inline double brute_force_within(const sked_problem *p, int limit, int64_t budget)
 {
     static brute b;
     brute_load(&b, p);
     assert_in_range(limit, 0, BRUTE_TIME - 1);
     b.limit = p->horizon < limit ? (int)p->horizon : limit;
+    b.budget = budget;
     brute_search_times(&b, 0, 0);
-    return b.best;
+    return b.steps > budget ? NAN : b.best;
+}
+
+static inline double brute_force_times(const sked_problem *p, int limit)
+{
+    return brute_force_within(p, limit, INT64_MAX);
 }
 #endif

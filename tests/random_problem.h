@@ -26,7 +26,8 @@ enum {
     RANDOM_UNEQUAL = 2048,   /* a machine of 2 or 3 devices with speeds, durations by device, links; device 0
                                 can run every op */
     RANDOM_KEEP = 4096,      /* some values stay to the end */
-    RANDOM_ORDER = 8192,     /* some edges only order their ops */
+    RANDOM_STORES = 8192,    /* with RANDOM_UNEQUAL: devices whose memory ends, some of them */
+    RANDOM_ORDER = 16384,    /* some edges only order their ops */
 };
 
 typedef struct random_problem {
@@ -193,6 +194,11 @@ static inline void random_machine(sked_i_rng *rng, unsigned kind, random_problem
     }
 }
 
+static inline double random_store(sked_i_rng *rng, unsigned kind)
+{
+    return kind & RANDOM_STORES && random_int(rng, 0, 3) > 0 ? random_int(rng, 3, 14) : INFINITY;
+}
+
 static inline void random_hetero(sked_i_rng *rng, unsigned kind, random_problem *out)
 {
     static const char *const names[] = {"d0", "d1", "d2"}, *const types[] = {"a", "b", "b"};
@@ -203,7 +209,7 @@ static inline void random_hetero(sked_i_rng *rng, unsigned kind, random_problem 
     for (int d = 0; d < n; d++)
         OK(sked_machine_builder_add_device(b, names[d], types[d],
                                            kind & RANDOM_REAL ? 0.5 + 2 * sked_i_rng_uniform(rng) : 1,
-                                           INFINITY, NULL, err));
+                                           random_store(rng, kind), NULL, err));
     if (random_int(rng, 0, 3) > 0)
         OK(sked_machine_builder_set_link(b, random_int(rng, 0, 2), random_int(rng, 0, 1) ? INFINITY : 1,
                                          err));

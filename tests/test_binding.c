@@ -224,7 +224,7 @@ static int64_t source_of(const sked_problem *p, const sked_schedule *s, int64_t 
     const double age = s->start[edge.to] + edge.distance * s->ii - s->start[edge.from] - first;
     const int32_t *list = NULL;
     if (age > 0 && sked_graph_memory(g, edge.from) > 0) {
-        assert_true(sked_schedule_registers(s, edge.from, &list) > 0);
+        assert_true(sked_schedule_op_registers(s, edge.from, &list) > 0);
         return 1000 + list[s->ii > 0 ? (int)ceil(age / s->ii) - 1 : 0];
     }
     for (int32_t r = 0; r < 2; r++)
@@ -254,7 +254,7 @@ static int64_t count_sources(const sked_problem *p, const sked_schedule *s)
                             (k - g->pred_ptr[i]);
     for (int32_t i = 0; i < s->ops; i++) {
         const int32_t *list = NULL;
-        const int m = sked_schedule_registers(s, i, &list);
+        const int m = sked_schedule_op_registers(s, i, &list);
         for (int k = 0; k < m; k++)
             pair[n++] =
                 (k ? 1000 + list[k - 1] : maker_of(g, s, i)) * 1000000 + (int64_t)(1000 + list[k]) * 100;

@@ -7,7 +7,7 @@
 #include "schedule/realise.h"
 #include "test.h"
 
-#include "problem/clock.h"
+#include "problem/chaining.h"
 
 enum { most_ops = 6, most_start = 3 };
 
@@ -204,6 +204,10 @@ static void compare(const instance *x, double ii, const sked_graph *lowered)
         assert_true(phases_of(x, ii, start, z));
         s.phase = z;
         OK(sked_schedule_validate(&p, &s, err));
+        double same[most_ops];
+        OK(sked_schedule_phases(&p, &s, same, err));
+        for (int i = 0; i < n; i++)
+            assert_true(same[i] == z[i]);
         z[0] += x->scale * 0.5;
         FAILS(SKED_ERR_INVALID, "is said to begin", sked_schedule_validate(&p, &s, err));
         s.phase = NULL;

@@ -375,17 +375,22 @@ static void learn_on_cpu(const test_case *c, const test_model *t, sked_i_gpu_wal
     free(gradient);
 }
 
-/* One problem by another loss: trajectory balance in one walk; PPO on what was drawn with other parameters.
+/*
+ * One problem of some ops by another loss: trajectory balance in one walk; credit by steps on what the CPU
+ * drew; PPO on what was drawn with other parameters. How many slopes of steps the bound of Huber cuts.
  */
-static void check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_loss *law, int kind)
+static int check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_loss *law, int32_t ops, int kind)
 {
     enum { count = 7 };
-    const bool ppo = law->kind == SKED_I_LOSS_PPO;
+    const bool ppo = law->kind == SKED_I_LOSS_PPO, drawn = ppo || law->by_steps;
+    int cut = 0;
     test_model t = make_model(sizes, 3);
     const int64_t total = t.m->layout.total;
-    test_case c = make_case(r, 12, 2, 4, kind);
+    test_case c = make_case(r, ops, 2, ops / 3, kind);
     test_walks w;
-    make_walks(&w, &c, count, ppo ? 0 : 2);
+    if (law->by_steps && !ppo)
+        c.temperature /= 5; /* some steps are further from the mean than the bound */
+    make_walks(&w, &c, count, ppo && !law->by_steps ? 0 : 2);
     sked_i_gpu_walks *x = &w.walks;
     double centre;
     float *got = calloc((size_t)total, sizeof *got);
@@ -396,20 +401,23 @@ static void check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_lo
     OK(sked_i_batch_create_f64(policy, count, 1, true, &b, err));
     OK(sked_i_batch_set_loss_f64(b, law, err));
     x->loss_of = *law;
-    x->replay = ppo;
+    x->replay = drawn;
     sked_i_policy_prepare_f64(policy, t.parameter, c.temperature);
-    if (ppo) {
-        OK(sked_i_batch_sample_f64(b, 0, false, x->seed, x->first, err));
+    if (drawn) {
+        OK(sked_i_batch_sample_f64(b, x->listed, false, x->seed, x->first, err));
         copy_steps_back(x, b);
     }
     OK(cuda->learn(t.device, 1, x, NULL, err));
     OK(cuda->finish(t.device, err));
-    if (!ppo) {
+    if (!drawn) {
         copy_steps(b, x);
         OK(sked_i_batch_replay_f64(b, err));
-    } else {
+    }
+    if (ppo) {
+        const double most =
+            x->listed > 0 ? 0.02 : 0.2; /* what is not drawn may be unlikely: ratios explode */
         for (int64_t i = 0; i < total; i++) {
-            t.m->parameter[i] *= (float)(1 + 0.2 * sin((double)i));
+            t.m->parameter[i] *= (float)(1 + most * sin((double)i));
             t.parameter[i] = t.m->parameter[i];
         }
         OK(cuda->put(t.device, t.m->parameter, NULL, NULL, err));
@@ -422,8 +430,12 @@ static void check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_lo
     assert_near(x->loss, sked_i_batch_loss_f64(b, &centre), 2e-3, "loss");
     assert_near(x->pull, sked_i_batch_pull_f64(b), 2e-3, "pull");
     assert_near(x->speedup, sked_i_batch_speedup_f64(b, x->listed), 1e-9, "speedup");
-    assert_true(ppo || x->log_z == law->log_z);
+    assert_true(law->kind != SKED_I_LOSS_TB || x->log_z == law->log_z);
+    assert_near(x->log_z, centre, 2e-3, "log Z");
     assert_same_gradient(&t.m->layout, got, want);
+    for (int32_t k = x->listed; k < count && law->by_steps; k++)
+        for (int32_t i = 0; i < ops; i++)
+            cut += fabs(b->trajectory[k].step_slope[i]) == 40.0 / count;
     sked_i_batch_destroy_f64(b);
     sked_i_policy_destroy_f64(policy);
     clear_walks(&w);
@@ -431,6 +443,7 @@ static void check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_lo
     free(got);
     free(want);
     clear_model(&t);
+    return cut;
 }
 
 static void test_other_losses(void **state)
@@ -442,9 +455,32 @@ static void test_other_losses(void **state)
     (void)state;
     sked_i_rng_seed(&r, 31, 0);
     for (int k = 0; k < 3; k++) {
-        check_loss(&r, &shapes[0], &laws[k], 0);
-        check_loss(&r, &shapes[1], &laws[k], 1);
+        check_loss(&r, &shapes[0], &laws[k], 12, 0);
+        check_loss(&r, &shapes[1], &laws[k], 12, 1);
     }
+}
+
+/* Credit by steps; also with more ready ops and devices than a step chooses among. */
+static void test_credit_by_steps(void **state)
+{
+    static const double lambdas[] = {0, 0.6, 1};
+    sked_i_rng r;
+    int cut = 0;
+    (void)state;
+    sked_i_rng_seed(&r, 37, 0);
+    for (int k = 0; k < 3; k++) {
+        const sked_i_loss laws[] = {
+            {.by_steps = true, .lambda = lambdas[k]},
+            {.kind = SKED_I_LOSS_PPO, .by_steps = true, .lambda = lambdas[k], .clip = 0.05, .entropy = k}};
+        for (int kind = 0; kind < 4; kind++)
+            cut += check_loss(&r, &shapes[0], &laws[0], 12, kind);
+        check_loss(&r, &shapes[0], &laws[1], 12, 0);
+        check_loss(&r, &shapes[1], &laws[1], 12, 3);
+        if (k == 1)
+            check_loss(&r, &shapes[0], &laws[0], 75, 2);
+    }
+    print_message("%d slopes of steps are at the bound\n", cut);
+    assert_true(cut > 10 && cut < 3 * 4 * 5 * 12 / 2);
 }
 
 /* Several problems at once, in one walk: the gradient of each, cut, and their sum. Problems of all kinds in
@@ -552,10 +588,9 @@ static void test_update(void **state)
 
 /* ------------------------------------------------------------------ the same bytes, limits, memory */
 
-static void test_same_bytes(void **state)
+static void check_same_bytes(const sked_i_loss *law)
 {
     sked_i_rng r;
-    (void)state;
     sked_i_rng_seed(&r, 5, 0);
     test_case c = make_case(&r, 14, 3, 3, 1);
     double numbers[2][3][8];
@@ -564,6 +599,7 @@ static void test_same_bytes(void **state)
         test_model t = make_model(&shapes[1], 7);
         test_walks w;
         make_walks(&w, &c, 8, 2);
+        w.walks.loss_of = *law;
         gradient[k] = calloc((size_t)t.m->layout.total, sizeof *gradient[k]);
         OK(cuda->learn(t.device, 1, &w.walks, NULL, err));
         OK(cuda->finish(t.device, err));
@@ -582,14 +618,24 @@ static void test_same_bytes(void **state)
     clear_case(&c);
 }
 
+static void test_same_bytes(void **state)
+{
+    const sked_i_loss law = {0}, steps = {.by_steps = true, .lambda = 0.6};
+    (void)state;
+    check_same_bytes(&law);
+    check_same_bytes(&steps);
+}
+
 /* The gradient of the lessons from `from` up to `end`, added to what is there. */
-static void learn_some(const test_model *t, const test_case *c, int from, int end, float *gradient)
+static void learn_some(const test_model *t, const test_case *c, const sked_i_loss *law, int from, int end,
+                       float *gradient)
 {
     enum { count = 4, most = 4 };
     test_walks w[most];
     sked_i_gpu_walks walks[most];
     for (int k = from; k < end; k++) {
         make_walks(&w[k], &c[k], count, 1);
+        w[k].walks.loss_of = *law;
         walks[k] = w[k].walks;
         walks[k].crowd = most * count;
     }
@@ -601,7 +647,7 @@ static void learn_some(const test_model *t, const test_case *c, int from, int en
 }
 
 /* Lessons of an update are learnt to the bit as they are together by processes that share them. */
-static void check_shares(sked_i_rng *r, const sked_i_sizes *sizes, int kinds)
+static void check_shares(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_loss *law, int kinds)
 {
     enum { lessons = 4 };
     test_model t = make_model(sizes, 7);
@@ -610,10 +656,10 @@ static void check_shares(sked_i_rng *r, const sked_i_sizes *sizes, int kinds)
     float *all = calloc(1, bytes), *parts = calloc(1, bytes);
     for (int k = 0; k < lessons; k++)
         c[k] = make_case(r, 10 + k, 3, 3, k % kinds);
-    learn_some(&t, c, 0, lessons, all);
-    learn_some(&t, c, 0, 1, parts);
-    learn_some(&t, c, 1, 3, parts);
-    learn_some(&t, c, 3, lessons, parts);
+    learn_some(&t, c, law, 0, lessons, all);
+    learn_some(&t, c, law, 0, 1, parts);
+    learn_some(&t, c, law, 1, 3, parts);
+    learn_some(&t, c, law, 3, lessons, parts);
     assert_memory_equal(all, parts, bytes);
     free(all);
     free(parts);
@@ -624,11 +670,13 @@ static void check_shares(sked_i_rng *r, const sked_i_sizes *sizes, int kinds)
 
 static void test_shares(void **state)
 {
+    const sked_i_loss law = {0}, steps = {.by_steps = true, .lambda = 0.6};
     sked_i_rng r;
     (void)state;
     sked_i_rng_seed(&r, 8, 0);
-    check_shares(&r, &shapes[0], 1);
-    check_shares(&r, &shapes[1], 4);
+    check_shares(&r, &shapes[0], &law, 1);
+    check_shares(&r, &shapes[1], &law, 4);
+    check_shares(&r, &shapes[0], &steps, 4);
 }
 
 /* A walk of several launches is the walk of one; a limit is heard between two of them. */
@@ -760,12 +808,12 @@ static void keep_speedup(void *speedup, const sked_train_progress *p)
     *(double *)speedup = p->speedup;
 }
 
-static sked_sampler *trained(const char *backend, const char *loss, int64_t steps, const char *resume,
-                             const char *output)
+static sked_sampler *trained(const char *backend, const char *loss, const char *credit, int64_t steps,
+                             const char *resume, const char *output)
 {
     double speedup = 0;
-    const char *const settings[] = {"layers=1", loss,         "batch=6", "validate=2",
-                                    "graphs=2", "held-out=1", "epochs=3"};
+    const char *const settings[] = {"layers=1", loss,         "batch=6",  "validate=2",
+                                    "graphs=2", "held-out=1", "epochs=3", credit};
     sked_train_options opt;
     sked_sampler *m = NULL;
     sked_train_options_init(&opt);
@@ -785,11 +833,13 @@ static sked_sampler *trained(const char *backend, const char *loss, int64_t step
 }
 
 /* Training on the device stays near that on the CPU, and a resumed run is the same to the bit. */
-static void check_training(const char *loss)
+static void check_training(const char *loss, const char *credit)
 {
     const char *file = SKED_BINARY_DIR "/test_cuda_gflownet.safetensors";
-    sked_sampler *cpu = trained("cpu", loss, 4, NULL, NULL), *through = trained("cuda", loss, 4, NULL, NULL);
-    sked_sampler *half = trained("cuda", loss, 2, NULL, file), *rest = trained("cuda", loss, 4, file, NULL);
+    sked_sampler *cpu = trained("cpu", loss, credit, 4, NULL, NULL),
+                 *through = trained("cuda", loss, credit, 4, NULL, NULL);
+    sked_sampler *half = trained("cuda", loss, credit, 2, NULL, file),
+                 *rest = trained("cuda", loss, credit, 4, file, NULL);
     const int64_t total = cpu->layout.total;
     for (int64_t i = 0; i < total; i++)
         assert_near(through->parameter[i], cpu->parameter[i], 1e-4, "parameter");
@@ -807,9 +857,11 @@ static void check_training(const char *loss)
 static void test_training(void **state)
 {
     (void)state;
-    check_training("loss=variance");
-    check_training("loss=tb");
-    check_training("loss=ppo");
+    check_training("loss=variance", "credit=trajectory");
+    check_training("loss=variance", "credit=steps");
+    check_training("loss=tb", "credit=trajectory");
+    check_training("loss=ppo", "credit=trajectory");
+    check_training("loss=ppo", "credit=steps");
 }
 
 /* The one-shot pipeline on the device: members that compute on the CPU alone do so. */
@@ -842,13 +894,14 @@ static void test_robust_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),         cmocka_unit_test(test_bounded_choices),
-        cmocka_unit_test(test_little_shared), cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_gradients),     cmocka_unit_test(test_other_losses),
-        cmocka_unit_test(test_update),        cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_shares),        cmocka_unit_test(test_long_walks),
-        cmocka_unit_test(test_memory),        cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_training),      cmocka_unit_test(test_robust_members),
+        cmocka_unit_test(test_draws),           cmocka_unit_test(test_bounded_choices),
+        cmocka_unit_test(test_little_shared),   cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_gradients),       cmocka_unit_test(test_other_losses),
+        cmocka_unit_test(test_credit_by_steps), cmocka_unit_test(test_update),
+        cmocka_unit_test(test_same_bytes),      cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_long_walks),      cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sample),          cmocka_unit_test(test_training),
+        cmocka_unit_test(test_robust_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

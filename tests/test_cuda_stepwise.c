@@ -20,18 +20,28 @@ static const setting settings[] = {
 enum { n_settings = sizeof settings / sizeof *settings, long_setting = n_settings - 1 };
 enum { ruled_setting = 4, first_of_tiles = 6 };
 
-/* Trajectory balance far from its log Z. */
-static void check_balance(const setting *s)
+/* Slopes of steps that the bound of Huber cuts, in what the CPU has learnt from. */
+static int count_cut(const fixture *f)
+{
+    int cut = 0;
+    for (int32_t k = f->walks.listed; k < f->s->batch; k++)
+        for (int32_t i = 0; i < f->s->nodes; i++)
+            cut += fabs(f->batch->trajectory[k].step_slope[i]) == 40.0 / f->s->batch;
+    return cut;
+}
+
+/* Trajectory balance, or the variance with credit by steps; some trajectories are listed. */
+static void check_law(const setting *s, const sked_i_loss *law, bool cuts)
 {
     fixture f;
-    const sked_i_loss law = {.kind = SKED_I_LOSS_TB, .log_z = -7};
+    const bool tb = law->kind == SKED_I_LOSS_TB;
     double log_z;
     make_fixture(s, &f);
-    f.walks.loss_of = law;
+    f.walks.loss_of = *law;
     f.walks.listed = s->batch / 3;
     sked_i_gpu_model *m = open_model(&f);
     double *want = room(f.layout.total, sizeof *want);
-    OK(sked_i_batch_set_loss_f64(f.batch, &law, err));
+    OK(sked_i_batch_set_loss_f64(f.batch, law, err));
     OK(sked_i_batch_sample_f64(f.batch, s->batch / 3, false, 5, 0, err));
     replay_these(&f);
     OK(policy()->learn(m, 1, &f.walks, NULL, err));
@@ -40,7 +50,9 @@ static void check_balance(const setting *s)
     const double loss = sked_i_batch_loss_f64(f.batch, &log_z), pull = sked_i_batch_pull_f64(f.batch);
     const double speedup = sked_i_batch_speedup_f64(f.batch, s->batch / 3);
     OK(batch_grad(f.batch, want, err));
-    assert_true(f.walks.log_z == law.log_z && fabs(pull) > 0.1);
+    assert_true(!tb || (f.walks.log_z == law->log_z && fabs(pull) > 0.1));
+    assert_true(fabs(f.walks.log_z - log_z) <= (rounds() ? 4e-3 : 1e-4) * s->nodes);
+    assert_true(!law->by_steps || (count_cut(&f) > 0) == cuts);
     assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
     assert_true(fabs(f.walks.pull - pull) <= (rounds() ? 4e-3 : 1e-4) * s->nodes);
     assert_true(fabs(f.walks.speedup - speedup) < 1e-9);
@@ -52,17 +64,18 @@ static void check_balance(const setting *s)
 }
 
 /* Ratios that are cut, ratios that are not, and entropy: at other parameters than those of the draw. */
-static void check_ppo(const setting *s, double entropy)
+static void check_ppo(const setting *s, const sked_i_loss *law)
 {
     fixture f;
-    const sked_i_loss law = {.kind = SKED_I_LOSS_PPO, .clip = 0.05, .entropy = entropy};
+    const int32_t listed = law->by_steps ? s->batch / 3 : 0;
     double log_z;
     make_fixture(s, &f);
-    f.walks.loss_of = law;
+    f.walks.loss_of = *law;
+    f.walks.listed = listed;
     sked_i_gpu_model *m = open_model(&f);
     double *want = room(f.layout.total, sizeof *want);
-    OK(sked_i_batch_set_loss_f64(f.batch, &law, err));
-    OK(sked_i_batch_sample_f64(f.batch, 0, false, 5, 0, err));
+    OK(sked_i_batch_set_loss_f64(f.batch, law, err));
+    OK(sked_i_batch_sample_f64(f.batch, listed, false, 5, 0, err));
     replay_these(&f);
     OK(policy()->learn(m, 1, &f.walks, NULL, err));
     OK(policy()->finish(m, err));
@@ -78,7 +91,7 @@ static void check_ppo(const setting *s, double entropy)
     OK(batch_grad(f.batch, want, err));
     const double loss = sked_i_batch_loss_f64(f.batch, &log_z);
     print_message("PPO: loss %.6g, on the GPU %.6g\n", loss, f.walks.loss);
-    assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-5) * (fabs(loss) + entropy + 0.01));
+    assert_true(fabs(f.walks.loss - loss) <= (rounds() ? 0.03 : 1e-5) * (fabs(loss) + law->entropy + 0.01));
     assert_true(f.walks.norm > 0 && f.walks.pull == 0);
     compare_gradients(&f, got, want, rounds() ? 3e-2 : 1e-5);
     free(want);
@@ -89,11 +102,40 @@ static void check_ppo(const setting *s, double entropy)
 
 static void test_other_losses(void **state)
 {
+    const sked_i_loss balance = {.kind = SKED_I_LOSS_TB, .log_z = -7}; /* far from it */
+    const sked_i_loss plain_ppo = {.kind = SKED_I_LOSS_PPO, .clip = 0.05},
+                      free_ppo = {.kind = SKED_I_LOSS_PPO, .clip = 0.05, .entropy = 2};
     (void)state;
-    check_balance(&settings[0]);
-    check_ppo(&settings[0], 0);
-    check_ppo(&settings[1], 2);
-    check_ppo(&settings[ruled_setting], 2);
+    check_law(&settings[0], &balance, false);
+    check_ppo(&settings[0], &plain_ppo);
+    check_ppo(&settings[1], &free_ppo);
+    check_ppo(&settings[ruled_setting], &free_ppo);
+}
+
+/* Credit by steps, with a backward policy that is learned and one that is not, at heat and at cold. */
+static void test_credit_by_steps(void **state)
+{
+    static const double lambdas[] = {0, 0.6, 1};
+    setting cold = settings[0];
+    (void)state;
+    cold.temperature = 0.01;
+    cold.batch = 6;
+    for (int k = 0; k < 3; k++) {
+        const sked_i_loss variance = {.by_steps = true, .lambda = lambdas[k]};
+        const sked_i_loss ppo = {.kind = SKED_I_LOSS_PPO,
+                                 .by_steps = true,
+                                 .lambda = lambdas[k],
+                                 .clip = 0.05,
+                                 .entropy = 0.5 * k};
+        check_law(&settings[0], &variance, false);
+        check_law(&settings[1], &variance, false);
+        check_law(&settings[2], &variance, false);
+        check_law(&cold, &variance, true);
+        check_law(&settings[ruled_setting], &variance, false);
+        check_ppo(&settings[0], &ppo);
+        check_ppo(&settings[1], &ppo);
+        check_ppo(&cold, &ppo);
+    }
 }
 
 static void test_settings(void **state)
@@ -140,8 +182,10 @@ static void test_rounded(void **state)
     (void)state;
     if (!emulated)
         skip();
+    const sked_i_loss law = {.by_steps = true, .lambda = 0.6};
     setenv("SKED_EMULATE_TF32", "1", 1);
     check_setting(&settings[0]);
+    check_law(&settings[0], &law, false);
     unsetenv("SKED_EMULATE_TF32");
 }
 
@@ -161,7 +205,7 @@ static void test_drawing(void **state)
  * Several problems in one load are what each is alone, and a run is the same bytes again. The second is of
  * `other` ops.
  */
-static void check_several(const setting *base, int32_t other, int32_t batch)
+static void check_several(const setting *base, int32_t other, int32_t batch, const sked_i_loss *law)
 {
     enum { count = 3 };
     fixture f[count];
@@ -177,6 +221,7 @@ static void check_several(const setting *base, int32_t other, int32_t batch)
     for (int k = 0; k < count; k++) {
         make_fixture(&s[k], &f[k]);
         f[k].walks.listed = 1;
+        f[k].walks.loss_of = *law;
         op[k] = room((int64_t)s[k].batch * s[k].nodes, sizeof *op[k]);
         log_forward[k] = room(s[k].batch, sizeof *log_forward[k]);
     }
@@ -217,8 +262,10 @@ static void test_several_and_again(void **state)
 {
     (void)state;
     const setting tiles = {"layered", 3, 3, 1, TILES(1, 8, UNIFORM), 0.3, 2};
-    check_several(&settings[0], 4, 7);
-    check_several(&tiles, 17, 2); /* two tiles of rows between problems of one */
+    const sked_i_loss law = {0}, steps = {.by_steps = true, .lambda = 0.6};
+    check_several(&settings[0], 4, 7, &law);
+    check_several(&settings[0], 4, 7, &steps);
+    check_several(&tiles, 17, 2, &law); /* two tiles of rows between problems of one */
 }
 
 /* The sum of the gradients of problems that are loaded `at_once`, of an update of all of them: [total]. */
@@ -431,11 +478,11 @@ static void note(void *data, const sked_train_progress *p)
         c->at[c->count++] = *p;
 }
 
-static sked_sampler *train(const char *backend_name, const char *loss, int64_t steps, const char *resume,
-                           const char *output, curve *c)
+static sked_sampler *train(const char *backend_name, const char *loss, const char *credit, int64_t steps,
+                           const char *resume, const char *output, curve *c)
 {
-    const char *const with[] = {"policy=stepwise", "graphs=2", "batch=4",       "validate=0",
-                                "layers=1",        loss,       "temperature=8", "epochs=2"};
+    const char *const with[] = {"policy=stepwise", "graphs=2", "batch=4", "validate=0", "layers=1", loss,
+                                "temperature=8",   "epochs=2", credit};
     sked_train_options opt;
     sked_sampler *m = NULL;
     sked_train_options_init(&opt);
@@ -455,18 +502,18 @@ static sked_sampler *train(const char *backend_name, const char *loss, int64_t s
 }
 
 /* The same losses as on the CPU; and a run that is resumed ends with the same bytes as one that is not. */
-static void check_training(const char *loss, int count)
+static void check_training(const char *loss, const char *credit, int count)
 {
     const bool ppo = strcmp(loss, "loss=ppo") == 0;
     const char *file = "test_cuda_stepwise.model";
     curve cpu = {.count = 0}, cuda = {.count = 0};
-    sked_sampler *a = train("cpu", loss, count, NULL, NULL, &cpu),
-                 *b = train("cuda", loss, count, NULL, NULL, &cuda);
+    sked_sampler *a = train("cpu", loss, credit, count, NULL, NULL, &cpu),
+                 *b = train("cuda", loss, credit, count, NULL, NULL, &cuda);
     assert_int_equal(cpu.count, count);
     assert_int_equal(cuda.count, count);
     for (int k = 0; k < count; k++) {
-        print_message("%s, update %d: loss %.6g and %.6g, norm %.6g and %.6g\n", loss, k, cpu.at[k].loss,
-                      cuda.at[k].loss, cpu.at[k].norm, cuda.at[k].norm);
+        print_message("%s, %s, update %d: loss %.6g and %.6g, norm %.6g and %.6g\n", loss, credit, k,
+                      cpu.at[k].loss, cuda.at[k].loss, cpu.at[k].norm, cuda.at[k].norm);
         const double tolerance = rounds() ? 0.02 : 1e-4;
         assert_true(fabs(cpu.at[k].loss - cuda.at[k].loss) <= tolerance * fabs(cpu.at[k].loss));
         assert_true(fabs(cpu.at[k].norm - cuda.at[k].norm) <= tolerance * cpu.at[k].norm);
@@ -474,8 +521,8 @@ static void check_training(const char *loss, int count)
                     fabs(cpu.at[k].log_z - cuda.at[k].log_z) <= tolerance * (1 + fabs(cpu.at[k].log_z)));
         assert_true(fabs(cpu.at[k].speedup - cuda.at[k].speedup) <= tolerance * cpu.at[k].speedup);
     }
-    sked_sampler_destroy(train("cuda", loss, count / 2, NULL, file, NULL));
-    sked_sampler *c = train("cuda", loss, count, file, NULL, NULL);
+    sked_sampler_destroy(train("cuda", loss, credit, count / 2, NULL, file, NULL));
+    sked_sampler *c = train("cuda", loss, credit, count, file, NULL, NULL);
     assert_int_equal(b->steps, count);
     assert_memory_equal(b->parameter, c->parameter, (size_t)b->layout.total * sizeof *b->parameter);
     assert_memory_equal(b->moment2, c->moment2, (size_t)b->layout.total * sizeof *b->moment2);
@@ -489,9 +536,11 @@ static void check_training(const char *loss, int count)
 static void test_training(void **state)
 {
     (void)state;
-    check_training("loss=variance", updates);
-    check_training("loss=tb", 2);
-    check_training("loss=ppo", 2);
+    check_training("loss=variance", "credit=trajectory", updates);
+    check_training("loss=variance", "credit=steps", updates);
+    check_training("loss=tb", "credit=trajectory", 2);
+    check_training("loss=ppo", "credit=trajectory", 2);
+    check_training("loss=ppo", "credit=steps", 2);
 }
 
 static sked_samples sample(const sked_sampler *m, const sked_problem *p, const char *backend_name,
@@ -514,7 +563,7 @@ static void test_sampling(void **state)
 {
     (void)state;
     const sked_generate_options how = {.size = sizeof how, .nodes = 8, .seed = 2};
-    sked_sampler *m = train("cpu", "loss=variance", 1, NULL, NULL, NULL);
+    sked_sampler *m = train("cpu", "loss=variance", "credit=trajectory", 1, NULL, NULL, NULL);
     sked_graph *g = NULL;
     sked_problem p;
     int32_t same = 0;
@@ -545,14 +594,14 @@ static void test_sampling(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_losses), cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_widths),       cmocka_unit_test(test_little_shared),
-        cmocka_unit_test(test_passes),       cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_drawing),      cmocka_unit_test(test_several_and_again),
-        cmocka_unit_test(test_ranks),        cmocka_unit_test(test_long_ranks),
-        cmocka_unit_test(test_update),       cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_training),
-        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_other_losses),      cmocka_unit_test(test_credit_by_steps),
+        cmocka_unit_test(test_settings),          cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_little_shared),     cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_rounded),           cmocka_unit_test(test_drawing),
+        cmocka_unit_test(test_several_and_again), cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_long_ranks),        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_distribution),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_training),          cmocka_unit_test(test_sampling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

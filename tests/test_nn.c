@@ -595,6 +595,138 @@ static void test_other_losses(void **state)
         }
 }
 
+/* ------------------------------------------------------------------ credit by steps */
+
+/* Sum of slopes times log P_F of each step, and of a slope times log P_B, over the trajectories of a batch.
+ */
+static double credit_fn(void *data, const double *x, double *dx)
+{
+    const whole *w = data;
+    const sked_i_batch_f64 *b = w->batch;
+    const int32_t n = b->policy->instance->n;
+    double sum = 0;
+    sked_i_walker_f64 *walker = NULL;
+    sked_i_policy_prepare_f64(w->policy, x, w->temperature);
+    OK(sked_i_walker_create_f64(w->policy, &walker, err));
+    for (int32_t i = 0; i < b->size; i++) {
+        sked_i_trajectory *t = &b->trajectory[i];
+        OK(sked_i_walk_f64(walker, SKED_I_WALK_REPLAY, NULL, 0, NULL, t, err));
+        double flow = 0;
+        for (int32_t step = 0; step < n; step++) {
+            flow += t->step_flow[step];
+            sum -= t->step_slope[step] * t->step_flow[step];
+        }
+        assert_true(fabs(flow - (t->log_backward - t->log_forward)) < 1e-9);
+        /* step_flow has log P_B as well: where that is learnt, the slopes of all steps are the same here */
+        sum += (t->step_slope[0] + t->back_slope) * t->log_backward;
+    }
+    sked_i_walker_destroy_f64(walker);
+    if (dx == NULL)
+        return sum;
+    sked_i_walker_f64 *again = NULL;
+    sked_i_gradient_f64 g = {0};
+    OK(sked_i_walker_create_f64(w->policy, &again, err));
+    OK(sked_i_gradient_create_f64(w->policy, &g, err));
+    memset(g.block, 0, (size_t)g.size * sizeof *g.block);
+    for (int32_t i = 0; i < b->size; i++)
+        OK(sked_i_walk_f64(again, SKED_I_WALK_REPLAY, NULL, 99, &g, &b->trajectory[i], err));
+    OK(policy_back(w->policy, &g, dx, err));
+    sked_i_gradient_clear_f64(&g);
+    sked_i_walker_destroy_f64(again);
+    return sum;
+}
+
+/* What step t of trajectory i answers for, as batch.h has it. */
+static double gain_by_definition(const sked_i_batch_f64 *b, int32_t i, int32_t t)
+{
+    const sked_i_instance *x = b->policy->instance;
+    const sked_i_trajectory *s = &b->trajectory[i];
+    double sum = 0;
+    for (int32_t u = t; u < x->n; u++) {
+        const double flow = b->loss.kind == SKED_I_LOSS_PPO ? 0 : s->step_flow[u];
+        const double before =
+            u > 0 ? sked_i_loss_log_reward(x, b->policy->temperature, s->step_outlook[u - 1]) : 0;
+        const double rise = sked_i_loss_log_reward(x, b->policy->temperature, s->step_outlook[u]) - before;
+        sum += pow(b->loss.lambda, u - t) * (rise + flow);
+    }
+    return sum;
+}
+
+static void check_slopes(const sked_i_batch_f64 *b, int32_t listed)
+{
+    const int32_t n = b->policy->instance->n;
+    for (int32_t t = 0; t < n; t++) {
+        double mean = 0;
+        for (int32_t i = listed; i < b->size; i++)
+            mean += gain_by_definition(b, i, t) / (b->size - listed);
+        for (int32_t i = listed; i < b->size; i++) {
+            const double gain = gain_by_definition(b, i, t) - mean;
+            const double far = fmax(-20, fmin(20, gain));
+            assert_true(fabs(b->trajectory[i].step_slope[t] + 2 * far / b->size) < 1e-9);
+        }
+        for (int32_t i = 0; i < listed; i++)
+            assert_true(b->trajectory[i].step_slope[t] == b->slope[i]);
+    }
+}
+
+/* Slopes as batch.h defines them, then the gradient of a sum over steps with slopes of all sizes. */
+static void check_credit(const sked_i_sizes *sizes, const sked_i_loss *loss, bool transfers)
+{
+    const bool learned = sizes->backward == SKED_I_BACKWARD_LEARNED;
+    const sked_generate_options how = {.size = sizeof how, .nodes = 7, .seed = 3, .bytes = "uniform:0,2"};
+    sked_graph *g = NULL;
+    sked_i_instance *x = NULL;
+    sked_i_layout layout;
+    whole w = {.temperature = 0.3};
+    sked_problem problem;
+    bool moved[SKED_I_MAX_PARAMETERS] = {false};
+    OK(sked_graph_generate("layered", &how, &g, err));
+    sked_problem_init(&problem, g);
+    problem.devices = 3;
+    problem.bandwidth = transfers ? 3 : INFINITY;
+    OK(instance_of(&problem, &x, err));
+    OK(sked_i_layout_init(&layout, sizes, err));
+    double *parameter = malloc((size_t)layout.total * sizeof *parameter);
+    assert_non_null(parameter);
+    fill(parameter, layout.total, 3);
+    for (int64_t i = 0; i < layout.total; i++)
+        parameter[i] *= 0.4;
+    OK(sked_i_policy_create_f64(x, &layout, k, &w.policy, err));
+    OK(sked_i_batch_create_f64(w.policy, 9, 1, true, &w.batch, err));
+    OK(sked_i_batch_set_loss_f64(w.batch, loss, err));
+    sked_i_policy_prepare_f64(w.policy, parameter, w.temperature);
+    sked_i_batch_draw_f64(w.batch, 2, 1, 0);
+    OK(walk_pass(w.batch, err));
+    for (int32_t i = 0; i < w.batch->size; i++)
+        assert_true(w.batch->trajectory[i].step_outlook[x->n - 1] == w.batch->trajectory[i].makespan);
+    assert_true(sked_i_batch_second_f64(w.batch));
+    check_slopes(w.batch, 2);
+    for (int32_t i = 0; i < w.batch->size; i++) {
+        w.batch->trajectory[i].back_slope = 0.7 - i;
+        for (int32_t step = 0; step < x->n; step++)
+            w.batch->trajectory[i].step_slope[step] = sin(1 + i + (learned ? 0 : 10 * step));
+    }
+    check_parameters("credit by steps", &layout, credit_fn, &w, parameter, MANY, moved);
+    sked_i_batch_destroy_f64(w.batch);
+    sked_i_policy_destroy_f64(w.policy);
+    sked_i_instance_destroy(x);
+    sked_graph_destroy(g);
+    free(parameter);
+}
+
+static void test_credit_by_steps(void **state)
+{
+    (void)state;
+    for (int policy = 0; policy < 2; policy++)
+        for (int backward = 0; backward < 2; backward++) {
+            const sked_i_sizes sizes = small_sizes(1, policy, backward);
+            for (int lambda = 0; lambda <= 2; lambda++) {
+                const sked_i_loss loss = {.by_steps = true, .lambda = lambda / 2.0};
+                check_credit(&sizes, &loss, policy == SKED_I_POLICY_ENCODE_ONCE);
+            }
+        }
+}
+
 static double log_z_fn(void *data, const double *x, double *dx)
 {
     const sked_i_log_z_input *in = data;
@@ -748,6 +880,7 @@ int main(void)
         cmocka_unit_test(test_layers_of_stepwise),
         cmocka_unit_test(test_rule_of_stepwise),
         cmocka_unit_test(test_other_losses),
+        cmocka_unit_test(test_credit_by_steps),
 
         cmocka_unit_test(test_log_z),
     };

@@ -713,7 +713,8 @@ static void test_html(void **state)
         assert_int_equal(json_array_size(json_object_get(json_object_get(data, "edges"), "to")),
                          s.graph->n_edges);
         /* the data and the program: no name ends one */
-        assert_int_equal(count_of(text, "</script>"), s.data.robust || s.data.n_curve > 0 ? 3 : 2);
+        assert_int_equal(count_of(text, "</script>"),
+                         s.data.robust || s.data.n_curve > 0 || s.problem.clock > 0 ? 3 : 2);
         assert_int_equal(count_of(text, "http"), 1); /* http-equiv: nothing is fetched */
         for (size_t i = 0; i < n; i++)
             assert_true(fabs(json_number_value(json_array_get(json_object_get(data, "start"), i)) -

@@ -144,6 +144,8 @@ static sked_sampler *new_model(sked_i_policy_id policy, sked_i_loss_id loss)
 static const sked_i_loss losses[] = {
     {.kind = SKED_I_LOSS_VARIANCE},
     {.kind = SKED_I_LOSS_TB, .log_z = -3},
+    {.kind = SKED_I_LOSS_VARIANCE, .by_steps = true, .lambda = 0.7},
+    {.kind = SKED_I_LOSS_PPO, .by_steps = true, .lambda = 0.7, .clip = 0.01, .entropy = 0.1},
     {.kind = SKED_I_LOSS_PPO, .clip = 0.01, .entropy = 0.1}, /* some ratios are cut, some are not */
 };
 enum { n_losses = sizeof losses / sizeof *losses };

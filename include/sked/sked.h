@@ -460,7 +460,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_bind(const sked_problem *p, c
 SKED_API int32_t sked_schedule_units(const sked_graph *g, const sked_schedule *s, int32_t op,
                                      int32_t resource, const int32_t **units);
 /* The registers of an op's value, in the order in which it passes them; 0: none. */
-SKED_API int32_t sked_schedule_registers(const sked_schedule *s, int32_t op, const int32_t **registers);
+SKED_API int32_t sked_schedule_op_registers(const sked_schedule *s, int32_t op, const int32_t **registers);
 
 /* ------------------------------------------------------------------ options */
 
@@ -611,6 +611,13 @@ SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, cons
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s,
                                                             sked_error *err);
 
+/*
+ * With a clock: when in its cycle each op of a valid schedule begins, phase[ops]. A result has them already.
+ * ARGUMENT without a clock. O(ops + edges) where no chain leads through a loop-carried edge.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_phases(const sked_problem *p, const sked_schedule *s,
+                                                          double *phase, sked_error *err);
+
 typedef struct sked_metrics {
     size_t size;
     double makespan;      /* latest finish */
@@ -633,6 +640,14 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_problem *p,
                                                                  const sked_schedule *s, double *peak,
                                                                  sked_error *err);
+/*
+ * The registers of a schedule of whole cycles: (*bits)[k] is what values hold from cycle k to k + 1, all
+ * iterations apart; *count reaches up to the last cycle that any is held over. At interval 1 their sum is the
+ * peak memory. The array ends with sked_free. UNSUPPORTED: starts that are not whole, or a million cycles and
+ * more. O(ops + edges + cycles).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_registers(const sked_problem *p, const sked_schedule *s,
+                                                             double **bits, int32_t *count, sked_error *err);
 /*
  * Lower bound of p's objective over all valid schedules (critical path, area with heads and tails per
  * resource and device set, ResMII/RecMII). `why` (may be NULL) gets the name of the bound that decides.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._arrays import column, numbers, owned, view, wanted_column
+from ._arrays import column, numbers, owned, pointer, view, wanted_column
 from ._call import LongCall
 from ._check import c_option, c_path, fill, flag, instance, integer, real
 from ._errors import ArgumentError, call
@@ -110,6 +110,15 @@ class Schedule:
         return view(self._c.device, len(self), "i4", self._c)  # type: ignore[no-any-return]
 
     @property
+    def phase(self) -> "Optional[NDArray[np.float64]]":
+        """With a clock: when in its cycle every op begins; None: there is no clock."""
+        if not self.problem._c.clock > 0:
+            return None
+        phase = np.zeros(len(self), dtype="f8")
+        call(lib.sked_schedule_phases, self.problem._c, self._c, pointer(phase, "f8"))
+        return phase
+
+    @property
     def finish(self) -> "NDArray[np.float64]":
         """Finish of every op."""
         return self.start + self.problem.durations(self.device)
@@ -157,6 +166,14 @@ class Schedule:
         )
         return peak
 
+    def registers(self) -> "NDArray[np.float64]":
+        """What values hold from each cycle to the next: at interval 1 the registers between the stages of a pipeline."""
+        bits, count = ffi.new("double **"), ffi.new("int32_t *")
+        call(lib.sked_schedule_registers, self.problem._c, self._c, bits, count)
+        held = np.frombuffer(ffi.buffer(bits[0], 8 * count[0]), dtype="f8").copy() if count[0] else np.zeros(0)
+        lib.sked_free(bits[0])
+        return held
+
     def validate(self) -> None:
         """Asks the independent judge; raises InvalidScheduleError with the first broken rule."""
         call(lib.sked_schedule_validate, self.problem._c, self._c)
@@ -197,12 +214,12 @@ class Schedule:
         return rows
 
     @property
-    def registers(self) -> "List[List[int]]":
+    def op_registers(self) -> "List[List[int]]":
         """For every op the registers that hold its value, one after another; empty before `bind`."""
         found = ffi.new("int32_t **")
         rows: "List[List[int]]" = []
         for i in range(len(self)):
-            n = lib.sked_schedule_registers(self._c, i, found)
+            n = lib.sked_schedule_op_registers(self._c, i, found)
             rows.append([int(found[0][k]) for k in range(n)])
         return rows
 

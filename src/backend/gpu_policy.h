@@ -7,6 +7,9 @@
  * Its gradients are not kept while schedules are drawn: once they are drawn every partial schedule is known,
  * so all of them (trajectories * steps) are independent work. That costs a forward run more and gives as many
  * independent states as a GPU can take, where drawing has one a trajectory.
+ *
+ * encode-once takes gradients while it draws. Where a step has a slope of its own, for PPO and with credit by
+ * steps, it draws first, and takes them in a second walk of the same trajectories.
  */
 #ifndef SKED_BACKEND_GPU_POLICY_H
 #define SKED_BACKEND_GPU_POLICY_H

@@ -5,6 +5,7 @@
 #ifndef SKED_BACKEND_LOSS_KIND_H
 #define SKED_BACKEND_LOSS_KIND_H
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum sked_i_loss_id {
@@ -17,6 +18,8 @@ typedef enum sked_i_loss_id {
 typedef struct sked_i_loss {
     sked_i_loss_id kind;
     double log_z;   /* tb: of this graph, machine and temperature */
+    bool by_steps;  /* a step answers for what follows it, not for the whole trajectory (batch.h) */
+    double lambda;  /* by_steps: what counts of the step after next, and so on */
     double clip;    /* ppo: a ratio of probabilities counts from 1 - clip to 1 + clip */
     double entropy; /* ppo: what a nat of the mean entropy of a step is worth */
 } sked_i_loss;

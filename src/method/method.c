@@ -146,10 +146,13 @@ static sked_status none_found(const sked_i_method *m, const sked_i_run *run, ske
                        "method '%s' found no schedule that keeps all limits (not a proof)", m->info.name);
 }
 
+/* A method that takes a clock as it is finds the bound. */
 static double bound_work(const sked_i_run *run)
 {
     static const double work_per_second = 2e6, most = 3e8;
     const double seconds = run->options->time_limit;
+    if (run->problem->clock > 0)
+        return 0;
     return isinf(seconds) ? SKED_I_BOUND_WORK : fmin(most, work_per_second * seconds);
 }
 
@@ -328,6 +331,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     const sked_i_backend *backend;
     sked_i_limit_init(&run.limit, opt);
     SKED_TRY(sked_i_backend_choose(opt->backend, false, &backend, err)); /* there is none such: says so */
+    low.with_clock = m->takes_clock != NULL && opt->candidates <= 1 && m->takes_clock(p);
     SKED_TRY(take_problem(p, &run.limit, &low, err));
     SKED_TRY(sked_i_realise_start(&low, opt->start, &start, err));
     if (start != NULL) {

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "problem/communication.h"
 #include "problem/energy.h"
+#include "problem/least_registers.h"
 #include "problem/lower.h"
 #include "problem/memory_limit.h"
 
@@ -176,21 +177,45 @@ static double waits_at_one(const sked_problem *p)
     return sum == 0 || (p->ii == 1 && p->graph->integral) ? sum : NAN;
 }
 
+/* The least sum of all lives, spread over the interval. *whole: at interval 1 the sum is the peak, and this
+ * its least. */
+static sked_status pipeline_bound(const sked_problem *p, sked_i_bound_effort effort, double *bound,
+                                  bool *whole, sked_error *err)
+{
+    sked_i_registers *x = NULL;
+    sked_i_registers_found found = {0};
+    sked_status st = sked_i_registers_open(p, &x, err);
+    effort.work /= 2;
+    if (st == SKED_OK)
+        st = sked_i_registers_least(x, &effort, NULL, &found, err);
+    *bound = settle_amount(p->graph, found.bound / p->ii);
+    *whole = found.optimal && p->ii == 1;
+    sked_i_registers_close(x);
+    return st;
+}
+
 static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
                                 const char **why, sked_error *err)
 {
     windows w;
     const char *reason = NULL;
-    double spread, *life;
+    double spread, *life, sum = 0;
+    bool whole = false;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
+    *why = "least sum of all lives, spread over the time there is";
+    if (sked_i_registers_fit(p))
+        SKED_TRY(pipeline_bound(p, *effort, &sum, &whole, err));
+    *bound = sum;
+    if (whole || p->clock > 0)
+        goto cleanup;
     SKED_OWN(&w.arena, life, p->graph->n_ops);
     SKED_TRY(sked_i_least_lives(p, effort, life, err));
     for (int32_t i = 0; i < p->graph->n_ops; i++)
         add_value(&w, i, life[i]);
     SKED_TRY(least_peak(&w, &spread, err));
-    double best = inputs_of_one_op(p);
-    *why = "inputs of one op";
+    double best = sum;
+    keep(inputs_of_one_op(p), "inputs of one op", &best, why);
     keep(spread, "lives of all values spread over the time they must fall in", &best, why);
     if (sked_i_holds_to_finish(p) && p->ii == 0) {
         SKED_TRY(sked_i_least_peak(p, &spread, err));
@@ -283,10 +308,13 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
     sked_status st = SKED_OK;
     if (sked_i_is_checked_lowered(p)) {
         SKED_TRY(sked_i_problem_check_asked(p, err));
+        low.with_clock = p->ii == 1 && sked_i_registers_fit(p);
         SKED_TRY(sked_i_lower(p, &low, err));
         p = &low.problem;
     }
     SKED_TRY(sked_i_costs_make(p, &c, err));
+    if (p->machine != NULL) /* an op that runs nowhere has no time */
+        SKED_TRY(sked_i_check_able(p, &c, err));
     st = sked_i_problem_bound(p, &c, &effort, bound, why, err);
 cleanup:
     sked_i_costs_free(&c);

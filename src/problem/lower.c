@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "problem/clock.h"
+#include "problem/chaining.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -240,6 +240,8 @@ static sked_status apply_clock(sked_i_lowered *x, sked_error *err)
     sked_graph *ordered = NULL;
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_clock_check(&x->problem, err));
+    if (x->with_clock)
+        return SKED_OK;
     SKED_TRY(sked_i_clock_pairs_find(&x->problem, x->limit, &pairs, err));
     if (pairs.count > 0) {
         SKED_TRY(add_pairs(x->problem.graph, &pairs, &ordered, err));
@@ -312,7 +314,7 @@ static_assert(sizeof steps / sizeof *steps <= SKED_I_MOST_STEPS, "room for every
 
 static void begin(const sked_problem *asked, const sked_i_limit *limit, sked_i_lowered *x)
 {
-    *x = (sked_i_lowered){.asked = asked, .limit = limit, .problem = *asked};
+    *x = (sked_i_lowered){.asked = asked, .limit = limit, .problem = *asked, .with_clock = x->with_clock};
 }
 
 sked_status sked_i_lower(const sked_problem *asked, sked_i_lowered *x, sked_error *err)

@@ -20,6 +20,7 @@ typedef struct sked_i_lowered {
     sked_machine machine; /* as asked, but for what a step took away; only a step that needs it points here */
     double *memory;       /* owned, of the machine; NULL: as asked */
     double *fix_start;    /* owned, of the problem; NULL: as asked */
+    bool with_clock;      /* asked for: methods take the clock as it is */
     bool ends;            /* the last op is one more than asked: it reads what lives to the end */
     struct {
         const char *name;
@@ -36,7 +37,7 @@ typedef struct sked_i_lowered {
  * the other. O(ops + edges + devices) and what sked_i_costs_make takes. Free in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_lower(const sked_problem *asked, sked_i_lowered *x, sked_error *err);
-/* The same until a limit: STOPPED. */
+/* The same until a limit: STOPPED. x->with_clock: there is a clock, and no edges stand for it. */
 SKED_MUST_CHECK sked_status sked_i_lower_within(const sked_problem *asked, const sked_i_limit *limit,
                                                 sked_i_lowered *x, sked_error *err);
 /*

@@ -2,7 +2,7 @@
 #include "problem/problem.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "problem/clock.h"
+#include "problem/chaining.h"
 #include "problem/lower.h"
 #include "problem/memory_limit.h"
 
@@ -196,7 +196,7 @@ static sked_status check_demands(const sked_problem *p, sked_error *err)
 
 /* ------------------------------------------------------------------ machines */
 
-static sked_status check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
+sked_status sked_i_check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
 {
     char name[80], device[80];
     for (int32_t i = 0; i < p->graph->n_ops; i++) {
@@ -326,10 +326,11 @@ static sked_status check_paths(const sked_problem *p, sked_error *err)
     return st;
 }
 
-/* The makespan bound of the machine against the horizon. */
+/* The makespan bound of the machine against the horizon. A method that takes a clock as it is has windows by
+ * it. */
 static sked_status check_horizon(const sked_problem *p, sked_error *err)
 {
-    if (isinf(p->horizon))
+    if (isinf(p->horizon) || p->clock > 0)
         return SKED_OK;
     sked_problem span = *p;
     double least;
@@ -440,7 +441,7 @@ sked_status sked_i_problem_check_lowered(const sked_problem *p, sked_error *err)
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(check_sums(p, &c, err));
     if (p->machine != NULL) {
-        SKED_TRY(check_able(p, &c, err));
+        SKED_TRY(sked_i_check_able(p, &c, err));
         SKED_TRY(check_links(p, &c, err));
     }
     SKED_TRY(sked_i_check_memory(p, &c, err));

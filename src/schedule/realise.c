@@ -1,7 +1,7 @@
 #include "schedule/realise.h"
 
 #include "base/clock.h"
-#include "problem/clock.h"
+#include "problem/chaining.h"
 #include "schedule/schedule.h"
 
 #include <assert.h>

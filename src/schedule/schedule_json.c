@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "formats/format.h"
 #include "formats/json.h"
+#include "problem/chaining.h"
 #include "problem/lower.h"
 #include "schedule/schedule.h"
 
@@ -515,7 +516,9 @@ static void write_binding(const sked_graph *g, const sked_schedule *s, int32_t o
     write_numbers(s->registers + s->register_at[op], s->register_at[op + 1] - s->register_at[op], true, out);
 }
 
-static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, double time, sked_i_buffer *out)
+/* phase NULL: there is no clock. */
+static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, double time, const double *phase,
+                     sked_i_buffer *out)
 {
     char index[24];
     sked_i_buffer_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
@@ -529,8 +532,8 @@ static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, dou
         sked_i_buffer_text(out, ",\"device\":");
         sked_i_buffer_int(out, s->device[i]);
     }
-    if (s->phase != NULL)
-        sked_i_buffer_number_after(out, ",\"phase\":", s->phase[i]);
+    if (phase != NULL)
+        sked_i_buffer_number_after(out, ",\"phase\":", phase[i]);
     write_binding(g, s, i, out);
     sked_i_buffer_char(out, '}');
 }
@@ -539,12 +542,14 @@ sked_status sked_i_native_schedule_write(const sked_problem *p, const sked_sched
                                          sked_error *err)
 {
     const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
     sked_i_costs c = {0};
-    const sked_status st = sked_i_costs_make(p, &c, err);
-    if (st != SKED_OK) {
-        sked_i_costs_free(&c);
-        return st;
+    double *phase = NULL;
+    if (p->clock > 0) {
+        SKED_NEW(phase, s->ops);
+        SKED_TRY(sked_i_clock_phases(p, s, phase, err));
     }
+    SKED_TRY(sked_i_costs_make(p, &c, err));
     sked_i_buffer_format(out, "{\"format\":\"%s\",\"graph\":", schedule_id);
     sked_i_buffer_json(out, sked_graph_name(g));
     sked_i_buffer_format(out, ",\"devices\":%d", (int)s->devices);
@@ -559,10 +564,13 @@ sked_status sked_i_native_schedule_write(const sked_problem *p, const sked_sched
         sked_i_buffer_text(out, "null");
     sked_i_buffer_text(out, ",\n\"ops\":[");
     for (int32_t i = 0; i < s->ops; i++)
-        write_op(g, s, i, sked_i_time_in(&c, s, i), out);
+        write_op(g, s, i, sked_i_time_in(&c, s, i), phase, out);
     sked_i_buffer_text(out, "\n]}\n");
+    st = out->failed ? sked_i_no_memory(err) : SKED_OK;
+cleanup:
     sked_i_costs_free(&c);
-    return out->failed ? sked_i_no_memory(err) : SKED_OK;
+    free(phase);
+    return st;
 }
 
 static void read_fixed_op(reader *r)

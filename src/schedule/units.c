@@ -48,7 +48,7 @@ int32_t sked_schedule_units(const sked_graph *g, const sked_schedule *s, int32_t
     return 0;
 }
 
-int32_t sked_schedule_registers(const sked_schedule *s, int32_t op, const int32_t **registers)
+int32_t sked_schedule_op_registers(const sked_schedule *s, int32_t op, const int32_t **registers)
 {
     if (s->register_at == NULL)
         return 0;

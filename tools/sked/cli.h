@@ -247,6 +247,15 @@ const char *machine_name(const sked_machine *m, printable_text *buf);
 sked_status device_peaks(const sked_problem *p, const sked_schedule *s, double **peak, sked_error *err);
 /* One line a device, the first few: name and peak memory. Nothing where peak is NULL. */
 void print_devices(const sked_problem *p, const double *peak);
+/* Of a pipeline that takes an input every cycle, by cycle; of other schedules none. Free bits with sked_free.
+ */
+typedef struct registers {
+    double *bits;
+    int32_t count;
+} registers;
+sked_status pipeline_registers(const sked_problem *p, const sked_schedule *s, registers *r, sked_error *err);
+void print_registers(const registers *r);
+void json_registers(json_out *j, const registers *r);
 /* "devices": their number; with a machine also its name, the devices' names and peaks (NULL: none). */
 void json_devices(json_out *j, const sked_problem *p, const double *peak);
 /* What `sked info` says of a machine. */

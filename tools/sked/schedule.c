@@ -88,7 +88,8 @@ static void print_statistics(const sked_result *r)
 }
 
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, const sked_binding *bound)
+                       const sked_diversity *d, const double *peak, const registers *bits,
+                       const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     json_out j = {.file = stdout};
@@ -114,6 +115,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
+    json_registers(&j, bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
     json_number(&j, "transfer", m->transfer);
@@ -134,7 +136,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
 }
 
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, const sked_binding *bound)
+                       const sked_diversity *d, const double *peak, const registers *bits,
+                       const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     char x[40], y[40];
@@ -166,6 +169,7 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
     printf("\n");
+    print_registers(bits);
     print_devices(p, peak);
     printf("  resource       %s\n", human(m->resource, x, sizeof x));
     printf("  communication  %s\n", human(m->communication, x, sizeof x));
@@ -237,6 +241,7 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
 {
     sked_metrics m = {.size = sizeof m};
     sked_diversity d = {.size = sizeof d};
+    registers bits = {0};
     sked_binding bound = {.size = sizeof bound};
     double *peak = NULL;
     sked_status st = bind_all(a, &s->problem, r, &bound, err);
@@ -251,14 +256,15 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
         st = sked_curve_write(r, a->curve, err);
     if (st == SKED_OK)
         st = device_peaks(&s->problem, r->schedule[0], &peak, err);
-    if (st != SKED_OK)
-        return st;
-    if (a->json)
-        print_json(a, s, r, &m, &d, peak, &bound);
-    else if (!to_stdout(a))
-        print_text(a, s, r, &m, &d, peak, &bound);
+    if (st == SKED_OK)
+        st = pipeline_registers(&s->problem, r->schedule[0], &bits, err);
+    if (st == SKED_OK && a->json)
+        print_json(a, s, r, &m, &d, peak, &bits, &bound);
+    else if (st == SKED_OK && !to_stdout(a))
+        print_text(a, s, r, &m, &d, peak, &bits, &bound);
+    sked_free(bits.bits);
     free(peak);
-    return SKED_OK;
+    return st;
 }
 
 sked_status run_schedule(arguments *a, sked_error *err)

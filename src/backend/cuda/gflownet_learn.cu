@@ -2,6 +2,7 @@
  * From trajectories to gradients: the loss with its centre, sums over the trajectories of a problem. batch.c
  * has the same in plain C.
  */
+#include "backend/cuda/gflownet_loss.h"
 #include "backend/cuda/gflownet_once.h"
 
 #define FULL 0xffffffffu
@@ -10,98 +11,45 @@
 
 enum { LOSS_THREADS = 128 };
 
-/* The same value in all threads; part: [LOSS_THREADS / WARP]. kind: 0 sum, 1 max. */
-__device__ static double block_reduce(double *part, double x, int kind)
+__device__ static loss_batch batch_of(const once_model &m, const once_lesson *l)
 {
-    for (int by = WARP / 2; by > 0; by /= 2) {
-        const double its = __shfl_xor_sync(FULL, x, by);
-        x = kind == 0 ? x + its : x > its ? x : its;
-    }
-    if (threadIdx.x % WARP == 0)
-        part[threadIdx.x / WARP] = x;
-    __syncthreads();
-    x = part[0];
-    for (int k = 1; k < LOSS_THREADS / WARP; k++)
-        x = kind == 0 ? x + part[k] : x > part[k] ? x : part[k];
-    __syncthreads();
-    return x;
+    return {l->n,
+            l->count,
+            l->listed,
+            l->devices,
+            l->work,
+            l->temperature,
+            &l->law,
+            m.log_forward + l->first_walk,
+            m.log_backward + l->first_walk,
+            m.makespan + l->first_walk,
+            l->outlook,
+            l->flow};
 }
 
-__device__ static double speedup_of(const once_model &m, const once_lesson *l, int32_t k)
-{
-    const int64_t at = l->first_walk + k;
-    return m.makespan[at] > 0 ? l->work / m.makespan[at] : 1;
-}
-__device__ static double zeta_of(const once_model &m, const once_lesson *l, int32_t k)
-{
-    const int64_t at = l->first_walk + k;
-    return (speedup_of(m, l, k) - l->devices) / l->temperature + m.log_backward[at] - m.log_forward[at];
-}
-__device__ static double bounded(double r)
-{
-    return r > ONCE_HUBER_BOUND ? ONCE_HUBER_BOUND : r < -ONCE_HUBER_BOUND ? -ONCE_HUBER_BOUND : r;
-}
-
-/*
- * The root of the sum of slopes, which falls in pieces of straight lines: Newton's steps, and halving where
- * one leads outside.
- */
-__device__ static double centre_of(const once_model &m, const once_lesson *l, double *part)
-{
-    double low = CUDART_INF, high = -CUDART_INF, sum = 0;
-    for (int32_t k = (int32_t)threadIdx.x; k < l->count; k += LOSS_THREADS) {
-        const double zeta = zeta_of(m, l, k);
-        low = zeta < low ? zeta : low;
-        high = zeta > high ? zeta : high;
-        sum += zeta;
-    }
-    low = -block_reduce(part, -low, 1);
-    high = block_reduce(part, high, 1);
-    double centre = block_reduce(part, sum, 0) / l->count;
-    if (high - low <= ONCE_HUBER_BOUND)
-        return centre;
-    for (int round = 0; round < 200; round++) {
-        double slope = 0, inside = 0;
-        for (int32_t k = (int32_t)threadIdx.x; k < l->count; k += LOSS_THREADS) {
-            const double r = zeta_of(m, l, k) - centre;
-            slope += bounded(r);
-            inside += r > -ONCE_HUBER_BOUND && r < ONCE_HUBER_BOUND;
-        }
-        slope = block_reduce(part, slope, 0);
-        inside = block_reduce(part, inside, 0);
-        *(slope > 0 ? &low : &high) = centre;
-        double next = inside > 0 ? centre + slope / inside : low + (high - low) / 2;
-        if (!(next >= low && next <= high))
-            next = low + (high - low) / 2;
-        if (next == centre || slope == 0)
-            break;
-        centre = next;
-    }
-    return centre;
-}
-
-/* A block a problem. PPO's walks have taken the gradient of the loss itself. */
+/* A block a problem. Walks have taken the gradient of the loss itself for PPO and with credit by steps. */
 __global__ static void loss_kernel(const __grid_constant__ once_model m, double *loss)
 {
     SKED_CHAIN();
-    __shared__ double part[LOSS_THREADS / WARP];
+    __shared__ double scratch[LOSS_WARP];
     const once_lesson *l = &m.lesson[blockIdx.x];
+    const loss_batch b = batch_of(m, l);
     const bool ppo = l->law.kind == SKED_I_LOSS_PPO, tb = l->law.kind == SKED_I_LOSS_TB;
-    const double centre = tb ? l->law.log_z : centre_of(m, l, part);
+    const double centre = loss_centre(b, LOSS_HUBER_BOUND, scratch);
     const int32_t drawn = l->listed < l->count ? l->listed : 0;
     double sum = 0, speedup = 0, pull = 0, value = 0;
     for (int32_t k = (int32_t)threadIdx.x; k < l->count; k += LOSS_THREADS) {
-        const double r = zeta_of(m, l, k) - centre, inside = bounded(r);
+        const double r = loss_zeta(b, k) - centre, inside = loss_bounded(r, LOSS_HUBER_BOUND);
         sum += inside * (2 * r - inside);
         pull += inside;
         value += ppo ? m.value[l->first_walk + k] : 0;
-        speedup += k >= drawn ? speedup_of(m, l, k) : 0;
-        m.slope[l->first_walk + k] = ppo ? 1 : -2 * inside / l->count;
+        speedup += k >= drawn ? loss_speedup(b, b.makespan[k]) : 0;
+        m.slope[l->first_walk + k] = ppo || l->flow != NULL ? 1 : -2 * inside / l->count;
     }
-    sum = block_reduce(part, sum, 0);
-    speedup = block_reduce(part, speedup, 0);
-    pull = block_reduce(part, pull, 0);
-    value = block_reduce(part, value, 0);
+    sum = block_sum(sum, scratch);
+    speedup = block_sum(speedup, scratch);
+    pull = block_sum(pull, scratch);
+    value = block_sum(value, scratch);
     if (threadIdx.x == 0) {
         loss += ONCE_LOSSES * blockIdx.x;
         loss[ONCE_LOSS] = ppo ? value : sum / l->count;
@@ -114,6 +62,27 @@ __global__ static void loss_kernel(const __grid_constant__ once_model m, double 
 void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream)
 {
     SKED_LAUNCH_CHAINED(loss_kernel, (unsigned)m->lessons, LOSS_THREADS, 0, stream, *m, loss);
+}
+
+/* Slopes by step, from what the draw has left. A block a problem. */
+__global__ static void credit_kernel(const __grid_constant__ once_model m)
+{
+    SKED_CHAIN();
+    __shared__ double scratch[LOSS_WARP];
+    const once_lesson *l = &m.lesson[blockIdx.x];
+    const loss_batch b = batch_of(m, l);
+    if (l->flow == NULL)
+        return;
+    const bool ppo = l->law.kind == SKED_I_LOSS_PPO;
+    const double centre = loss_centre(b, LOSS_HUBER_BOUND, scratch);
+    loss_step_slopes(b, scratch, [&](int k) {
+        return ppo ? l->credit[k] : -2 * loss_bounded(loss_zeta(b, k) - centre, LOSS_HUBER_BOUND) / l->count;
+    });
+}
+
+void once_credit_launch(const once_model *m, cudaStream_t stream)
+{
+    SKED_LAUNCH_CHAINED(credit_kernel, (unsigned)m->lessons, LOSS_THREADS, 0, stream, *m);
 }
 
 /* ------------------------------------------------------------------ sums over trajectories */

@@ -24,7 +24,6 @@ enum {
     WARP = 32
 };
 /* As in batch.c and once_walk.c. */
-#define ONCE_HUBER_BOUND 20.0
 #define ONCE_HEAT_SHARE  0.0625f
 #define ONCE_DIRECT_CLIP 12.0f
 #define ONCE_NEGLIGIBLE  (-36.0)
@@ -104,6 +103,7 @@ struct walk_head {
     double makespan, busy, work_left, log_forward, log_backward;
     double value; /* PPO: the loss of the steps so far */
     double least_free, most_free, first_ready, top_tail, critical, start;
+    double reach;  /* latest end of a placed op and of all that must follow it */
     double chance; /* the random number of the next choice */
     uint64_t rng[4];
     int32_t n_ready, n_used, left, step, most, status;
@@ -151,6 +151,9 @@ struct once_lesson {
     sked_i_loss law;
     double *log_step; /* [count, n] log P_F of the steps; NULL: not wanted */
     double *credit;   /* [count] PPO: what the ratio of a step counts */
+    /* [count, n] credit by steps: what the state after a step leaves possible (partial.h); log P_B - log P_F
+     * of the step, and for gradients its slope. NULL: a step counts what its trajectory does. */
+    double *outlook, *flow;
     /* State of a trajectory. */
     char *global; /* [count * layout.stride] */
     char *saved;  /* [count * layout.shared_bytes], between two launches */
@@ -289,6 +292,8 @@ sked_status once_walk_setup(int32_t shared, sked_error *err);
 /* loss: [lessons, ONCE_LOSSES]; fills m->slope. */
 enum { ONCE_LOSS, ONCE_CENTRE, ONCE_SPEEDUP, ONCE_PULL, ONCE_LOSSES };
 void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream);
+/* Credit by steps: slopes in the place of what the draw left in `flow`. */
+void once_credit_launch(const once_model *m, cudaStream_t stream);
 /*
  * Rows and weights summed over the trajectories; partial: [lessons, ONCE_SPLITS, at.total - at.small]. So
  * many blocks share the trajectories of a problem, however many problems there are.

@@ -26,17 +26,18 @@ struct results {
     char *begin;
 };
 
-/* PPO: trajectories are drawn first, with the log P_F of every step, and replayed in every epoch. */
+/* PPO and credit by steps: trajectories are drawn first, and replayed (in every epoch of PPO). */
 struct drawn {
-    int32_t *steps; /* [2 * count * n] ops, then devices */
-    /* log P_F of the steps [count * n]; [count] log P_F, log P_B, makespan, what a ratio counts */
-    double *numbers;
+    int32_t *steps;  /* [2 * count * n] ops, then devices */
+    double *numbers; /* what pointers of once_walks and sked_i_gpu_walks lead to */
 };
 
 /* The caller's walks, and where they came from. */
 struct once_walks : sked_i_gpu_walks {
     sked_i_gpu_walks *from;
-    double *log_step;    /* [count * n] log P_F of every step: out by walk, in by learn; or NULL */
+    /* [count * n] log P_F of every step; credit by steps, as once_lesson has it. Out by walk, in by learn; or
+     * NULL. */
+    double *log_step, *outlook, *flow;
     const double *slope; /* [count] PPO: what a ratio of a trajectory counts; or NULL */
     drawn own;
 };
@@ -346,6 +347,9 @@ static void place_all(once_device *d, sked_i_cuda_arena *a)
         steps += 2 * (int64_t)l.count * l.n;
         l.log_step = d->walks[b]->log_step ? sked_i_cut<double>(a, (int64_t)l.count * l.n) : NULL;
         l.credit = d->walks[b]->slope ? sked_i_cut<double>(a, l.count) : NULL;
+        l.outlook = l.flow = NULL;
+        if (d->walks[b]->flow != NULL)
+            sked_i_cut_all(a, (int64_t)l.count * l.n, {&l.outlook, &l.flow});
         place_walks(d, a, &l);
     }
     place_rows(d, a);
@@ -438,6 +442,21 @@ static size_t measure(once_device *d, int32_t count, once_walks *w, bool grad)
     return counting.used;
 }
 
+/* Credit by steps: what the draw left, for all that follows from it. */
+static sked_status upload_credit(once_device *d, const once_lesson *l, const once_walks *w, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const once_model *m = &d->model;
+    const size_t bytes = (size_t)l->count * sizeof(double), cells = bytes * (size_t)l->n;
+    SKED_TRY(sked_i_gpu_upload(d, l->outlook, w->outlook, cells, err));
+    SKED_TRY(sked_i_gpu_upload(d, l->flow, w->flow, cells, err));
+    SKED_TRY(sked_i_gpu_upload(d, m->log_forward + l->first_walk, w->log_forward, bytes, err));
+    SKED_TRY(sked_i_gpu_upload(d, m->log_backward + l->first_walk, w->log_backward, bytes, err));
+    SKED_TRY(sked_i_gpu_upload(d, m->makespan + l->first_walk, w->makespan, bytes, err));
+cleanup:
+    return st;
+}
+
 /* Trajectories that are given: into the block that is copied. */
 static sked_status upload_steps(once_device *d, sked_error *err)
 {
@@ -454,6 +473,8 @@ static sked_status upload_steps(once_device *d, sked_error *err)
             SKED_TRY(sked_i_gpu_upload(d, l->log_step, w->log_step, 2 * bytes, err));
             SKED_TRY(sked_i_gpu_upload(d, l->credit, w->slope, count * sizeof(double), err));
         }
+        if (d->grad && l->flow != NULL)
+            SKED_TRY(upload_credit(d, l, w, err));
         CUDA_TRY(cudaStreamSynchronize(d->stream));
     }
 cleanup:
@@ -544,8 +565,11 @@ static sked_status bring(once_device *d, bool learnt, sked_error *err)
     SKED_TRY(sked_i_gpu_download(d, d->down.at, d->out.begin, steps ? r.bytes : r.numbers, err));
     for (int32_t b = 0; b < d->model.lessons && !d->grad; b++) {
         const once_lesson *l = &d->lesson[b];
-        SKED_TRY(sked_i_gpu_download(d, d->walks[b]->log_step, l->log_step,
-                                     (size_t)l->count * (size_t)l->n * sizeof(double), err));
+        const once_walks *w = d->walks[b];
+        const size_t bytes = (size_t)l->count * (size_t)l->n * sizeof(double);
+        SKED_TRY(sked_i_gpu_download(d, w->log_step, l->log_step, bytes, err));
+        SKED_TRY(sked_i_gpu_download(d, w->outlook, l->outlook, bytes, err));
+        SKED_TRY(sked_i_gpu_download(d, w->flow, l->flow, bytes, err));
     }
     CUDA_TRY(cudaStreamSynchronize(d->stream));
     for (size_t b = 0; b < (size_t)d->model.lessons; b++) {
@@ -600,6 +624,8 @@ static once_walks part_of(const once_walks *w, int32_t first, int32_t count)
     part.log_backward += first;
     part.makespan += first;
     part.log_step += part.log_step != NULL ? step : 0;
+    part.outlook += part.outlook != NULL ? step : 0;
+    part.flow += part.flow != NULL ? step : 0;
     return part;
 }
 
@@ -654,12 +680,27 @@ static sked_status walk(sked_i_gpu_model *m, int32_t count, sked_i_gpu_walks *w,
 
 /* ------------------------------------------------------------------ learning */
 
+static bool draws_first(const sked_i_loss *law)
+{
+    return law->kind == SKED_I_LOSS_PPO || law->by_steps;
+}
+
+/* The next `count` numbers, where they are wanted. */
+static double *take_numbers(double **next, int64_t count, bool wanted)
+{
+    double *const at = *next;
+    *next += wanted ? count : 0;
+    return wanted ? at : NULL;
+}
+
 static sked_status make_drawn(once_walks *w, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t count = w->count, cells = count * w->problem->n;
+    const bool ppo = w->loss_of.kind == SKED_I_LOSS_PPO, steps = w->loss_of.by_steps;
     w->own.steps = (int32_t *)sked_i_alloc(2 * cells, sizeof *w->own.steps);
-    w->own.numbers = (double *)sked_i_alloc(cells + 4 * count, sizeof *w->own.numbers);
+    w->own.numbers =
+        (double *)sked_i_alloc((ppo + 2 * steps) * cells + (3 + ppo) * count, sizeof *w->own.numbers);
     if (w->own.steps == NULL || w->own.numbers == NULL)
         return sked_i_no_memory(err);
     if (w->replay) {
@@ -668,10 +709,13 @@ static sked_status make_drawn(once_walks *w, sked_error *err)
     }
     w->op = w->own.steps;
     w->device = w->own.steps + cells;
-    w->log_step = w->own.numbers;
-    w->log_forward = w->own.numbers + cells;
-    w->log_backward = w->log_forward + count;
-    w->makespan = w->log_backward + count;
+    double *next = w->own.numbers;
+    w->log_step = take_numbers(&next, cells, ppo);
+    w->outlook = take_numbers(&next, cells, steps);
+    w->flow = take_numbers(&next, cells, steps);
+    w->log_forward = take_numbers(&next, count, true);
+    w->log_backward = take_numbers(&next, count, true);
+    w->makespan = take_numbers(&next, count, true);
     return st;
 }
 
@@ -679,17 +723,16 @@ static sked_status make_drawn(once_walks *w, sked_error *err)
 static void set_slopes(once_walks *w)
 {
     const sked_i_gpu_problem *p = w->problem;
-    double *slope = w->makespan + w->count;
+    double *slope = w->makespan + w->count; /* behind the others */
     for (int32_t k = 0; k < w->count; k++) {
         const double speedup = w->makespan[k] > 0 ? p->work / w->makespan[k] : 1;
         slope[k] = (speedup - p->devices) / p->temperature;
     }
     sked_i_advantages(w->count, p->n, slope);
     w->slope = slope;
-    w->replay = true;
 }
 
-/* PPO: what an action counts depends on what all trajectories reach, so they are drawn before they are learnt
+/* What an action counts depends on what all trajectories reach, so they are drawn before they are learnt
  * from. */
 static sked_status draw_given(once_device *d, const sked_i_limit *limit, sked_error *err)
 {
@@ -702,7 +745,9 @@ static sked_status draw_given(once_device *d, const sked_i_limit *limit, sked_er
         const size_t count = (size_t)w->count;
         hand_out(w->from, count, count * (size_t)w->problem->n, w->op, w->log_forward, w->log_backward,
                  w->makespan);
-        set_slopes(&d->given[b]);
+        if (w->loss_of.kind == SKED_I_LOSS_PPO)
+            set_slopes(&d->given[b]);
+        d->given[b].replay = true;
     }
 cleanup:
     return st;
@@ -722,6 +767,7 @@ static sked_status again(sked_i_gpu_model *model, const sked_i_limit *limit, ske
     if (!d->model.layout.inside) /* those read the weights both ways */
         once_turn_weights(&d->model, d->stream);
     SKED_TRY(once_encode(&d->model, &d->encoder, &how, err));
+    once_credit_launch(&d->model, d->stream);
     SKED_TRY(walk_all(d, limit, err));
     once_loss_launch(&d->model, d->out.loss, d->stream);
     once_sum_launch(&d->model, d->partial_sum, d->stream);
@@ -737,7 +783,7 @@ static sked_status learn(sked_i_gpu_model *m, int32_t count, sked_i_gpu_walks *w
 {
     once_device *d = static_cast<once_device *>(m);
     sked_status st = take(d, count, w, err);
-    if (st == SKED_OK && w[0].loss_of.kind == SKED_I_LOSS_PPO)
+    if (st == SKED_OK && draws_first(&w[0].loss_of))
         st = draw_given(d, limit, err);
     return st == SKED_OK ? again(m, limit, err) : st;
 }

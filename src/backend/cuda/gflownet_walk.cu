@@ -8,7 +8,8 @@
  *
  * With gradients the walk also writes d (log P_F - log P_B) of this trajectory: rows of ops and small weights
  * as sums, the large weights as rows whose products are taken afterwards over all trajectories. The slope of
- * the loss comes in there, so that one walk draws and learns.
+ * the loss comes in there, so that one walk draws and learns. PPO and credit by steps give every step a slope
+ * of its own, which depends on all trajectories: those are drawn first, and walked again.
  */
 #include "backend/cuda/gflownet_walk_append.h"
 #include "backend/cuda/gflownet_walk_score.h"
@@ -218,6 +219,8 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
         m.status[block] = w.head->status | w.head->step << 8;
         if (grad)
             m.value[block] = w.head->value;
+        if (!grad && x->outlook != NULL && w.head->left == 0 && x->n > 0)
+            x->outlook[(int64_t)(w.number + 1) * x->n - 1] = w.head->makespan;
     }
 }
 

@@ -301,24 +301,27 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
 }
 
 /* log P_B where all ops that could be removed are as likely; one warp. */
-__device__ static void look_back(const walk &w)
+template <bool grad> __device__ static void look_back(const walk &w)
 {
     int32_t count = 0;
     EACH_LANE(k, w.head->n_used)
         count += !w.followed[w.last[w.used[k]]];
     count = sked_i_warp_sum(count);
-    if (lane_id() == 0)
-        w.head->log_backward -= logf((float)count);
+    if (lane_id() != 0)
+        return;
+    w.head->log_backward -= logf((float)count);
+    if (!grad && w.x->flow != NULL)
+        w.x->flow[(int64_t)w.number * w.x->n + w.head->step - 1] -= logf((float)count);
 }
 
 /* What depends on the new partial schedule alone, while other warps end versions: the choices of the next
  * step, the backward policy, and what is drawn by. */
-__device__ static void look_ahead(const walk &w)
+template <bool grad> __device__ static void look_ahead(const walk &w)
 {
     if (warp_id() == 0 && w.head->left > 0 && few_choices(w))
         list_choices(w);
     if (warp_id() == 1) {
-        look_back(w);
+        look_back<grad>(w);
         draw_chance(w);
     }
 }
@@ -347,7 +350,7 @@ template <bool grad> __device__ static void append(const walk &w)
     }
     if (first == end)
         barrier();
-    look_ahead(w);
+    look_ahead<grad>(w);
     if (grad) {
         end_rows(w);
         barrier();

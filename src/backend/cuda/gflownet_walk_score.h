@@ -301,8 +301,10 @@ __device__ static void logit_grad(float *share, int32_t pairs, float sum, int32_
 __device__ static void clipped_grad(const walk &w, int32_t pairs, float sum, int32_t chosen, float logp)
 {
     const once_lesson *x = w.x;
-    const float slope = (float)x->credit[w.number], bonus = (float)x->law.entropy;
-    const double away = logp - x->log_step[(int64_t)w.number * x->n + w.head->step];
+    const int64_t at = (int64_t)w.number * x->n + w.head->step;
+    const float slope = (float)(x->flow != NULL ? x->flow[at] : x->credit[w.number]);
+    const float bonus = (float)x->law.entropy;
+    const double away = logp - x->log_step[at];
     const double ratio = exp(away < 20 ? away : 20), bound = slope < 0 ? 1 + x->law.clip : 1 - x->law.clip;
     const bool cut = slope < 0 ? ratio > bound : ratio < bound;
     const float own = cut ? 0 : (float)(slope * ratio);
@@ -356,8 +358,23 @@ template <bool grad> __device__ static choice decide(const walk &w)
     if (grad && w.x->law.kind == SKED_I_LOSS_PPO)
         clipped_grad(w, pairs, c.sum, c.pair, log_forward_of(w, c));
     else if (grad)
-        logit_grad(w.logit, pairs, c.sum, c.pair, 1);
+        logit_grad(w.logit, pairs, c.sum, c.pair,
+                   w.x->flow == NULL ? 1 : (float)w.x->flow[(int64_t)w.number * w.x->n + h->step]);
     return c;
+}
+
+/*
+ * Credit by steps: log P_F of the next step, and what the state before it leaves possible, as
+ * sked_i_partial_outlook has it. One thread.
+ */
+__device__ static void note_credit(const walk &w, float logp)
+{
+    const walk_head *h = w.head;
+    const int64_t at = (int64_t)w.number * w.x->n + h->step;
+    w.x->flow[at] = -logp;
+    if (h->step > 0)
+        w.x->outlook[at - 1] =
+            later(later(h->makespan, h->reach), later((h->busy + h->work_left) / w.k, h->critical));
 }
 
 /* Notes the chosen pair and what it means; one thread. */
@@ -371,6 +388,9 @@ template <bool grad> __device__ static void take_choice(const walk &w, const cho
     h->place = w.column[c.pair - i * h->n_columns];
     h->start = later(data_at(w, h->op, h->place), w.free_at[h->place]);
     h->log_forward += logp;
+    if (!grad && w.x->flow != NULL)
+        note_credit(w, logp);
+    h->reach = later(h->reach, h->start + w.x->tail[h->op]);
     w.far->op[h->step] = h->op;
     w.far->device_step[h->step] = h->place;
     if (!grad && w.x->log_step != NULL)

@@ -97,6 +97,33 @@ __device__ static void append(const step_problem &p, int k, int step, int op, in
         p.makespan[k] = p.free_at[column + d];
 }
 
+/*
+ * Credit by steps: when a complete schedule may end at the earliest, as sked_i_partial_outlook has it, in the
+ * state that `step` has made. By the first warp.
+ */
+__device__ __noinline__ static void note_outlook(const step_problem &p, int k, int step)
+{
+    const int64_t row = (int64_t)k * p.ops;
+    const double *free_at = p.free_at + (int64_t)k * p.devices;
+    double idle = -CUDART_INF, busy = 0, end = 0;
+#pragma unroll 1
+    for (int d = threadIdx.x; d < p.devices; d += SKED_STEP_WARP) {
+        idle = fmax(idle, -free_at[d]);
+        busy += free_at[d];
+    }
+    const double first_free = -step_warp_most(idle);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < p.ops; i += SKED_STEP_WARP) {
+        const bool placed = p.at[row + i] <= step, ready = p.ready_at[row + i] <= step + 1;
+        const double start = placed ? p.start[row + i] : fmax(p.data[row + i], first_free);
+        busy += placed ? 0 : p.duration[i];
+        end = placed || ready ? fmax(end, start + p.tail[i]) : end;
+    }
+    end = fmax(step_warp_most(end), sked_i_warp_sum(busy) / p.devices);
+    if (threadIdx.x == 0)
+        p.outlook[row + step] = step < p.ops - 1 && end > p.makespan[k] ? end : p.makespan[k];
+}
+
 /* ------------------------------------------------------------------ choices, by the first warp */
 
 /* Log-probability of pair i * devices + d. */
@@ -253,6 +280,8 @@ __device__ static void look_back(const step_work &w, int k, int step)
     }
     if (lane == 0)
         p.log_backward[k] += logp;
+    if (lane == 0 && p.flow != NULL)
+        p.flow[(int64_t)k * p.ops + step - 1] += logp;
 }
 
 /* The rule in the logits of this step; its gradient will ask for the same times. */
@@ -287,9 +316,13 @@ __device__ static void go_forward(const step_work &w, int k, int step)
         p.log_forward[k] += s.logp(pair);
         if (p.log_step != NULL)
             p.log_step[(int64_t)k * p.ops + step] = s.logp(pair);
+        if (p.flow != NULL)
+            p.flow[(int64_t)k * p.ops + step] = -s.logp(pair);
         append(p, k, step, w.pick[pair / p.devices], pair % p.devices);
     }
     __syncwarp();
+    if (p.outlook != NULL)
+        note_outlook(p, k, step);
 }
 
 /* From the state in w to its logits. */

@@ -3,36 +3,11 @@
  * the matrices, which are packed as tensor cores read them; gradients of those go back to the parameters;
  * the loss. Small work: a few launches an update.
  */
+#include "backend/cuda/gflownet_loss.h"
 #include "backend/cuda/stepwise_kernels.h"
 #include "backend/cuda/stepwise_tile_long.h"
 
 enum { SMALL_BLOCK = 256, LARGE_BLOCK = 1024 };
-
-/* Sum over the block, the same on every run; scratch: [32]. */
-__device__ static double block_sum(double x, double *scratch)
-{
-    x = sked_i_warp_sum(x);
-    if (threadIdx.x % SKED_STEP_WARP == 0)
-        scratch[threadIdx.x / SKED_STEP_WARP] = x;
-    __syncthreads();
-    double sum = 0;
-    for (int i = 0; i < (int)blockDim.x / SKED_STEP_WARP; i++)
-        sum += scratch[i];
-    __syncthreads();
-    return sum;
-}
-
-__device__ static double block_max(double x, double *scratch)
-{
-    x = step_warp_most(x);
-    if (threadIdx.x % SKED_STEP_WARP == 0)
-        scratch[threadIdx.x / SKED_STEP_WARP] = x;
-    __syncthreads();
-    for (int i = 0; i < (int)blockDim.x / SKED_STEP_WARP; i++)
-        x = fmax(x, scratch[i]);
-    __syncthreads();
-    return x;
-}
 
 /* ------------------------------------------------------------------ temperature */
 
@@ -170,78 +145,87 @@ __global__ static void fold_kernel(const step_problem *problem, step_folding f, 
 
 /* ------------------------------------------------------------------ loss */
 
-__device__ static double speedup_of(const step_problem &p, int k)
+__device__ static loss_batch batch_of(const step_problem &p)
 {
-    return p.makespan[k] > 0 ? p.work / p.makespan[k] : 1;
-}
-__device__ static double log_reward(const step_problem &p, int k)
-{
-    return (speedup_of(p, k) - p.devices) / p.temperature;
-}
-
-/* Sum over the trajectories from `first` on, in all threads. */
-template <class F> __device__ static double batch_sum(const step_problem &p, int first, double *scratch, F of)
-{
-    double mine = 0;
-    for (int k = first + (int)threadIdx.x; k < p.batch; k += blockDim.x)
-        mine += of(k);
-    return block_sum(mine, scratch);
+    return {p.ops,  p.batch,       p.listed,       p.devices,  p.work,    p.temperature,
+            &p.law, p.log_forward, p.log_backward, p.makespan, p.outlook, p.flow};
 }
 
 /* PPO: what a ratio counts, the advantage by the steps of all trajectories (batch.c). */
-__device__ static void advantage_slopes(const step_problem &p, double *scratch)
+__device__ static void advantage_slopes(const step_problem &p, const loss_batch &b, double *scratch)
 {
-    const double mean = batch_sum(p, 0, scratch, [&](int k) { return log_reward(p, k); }) / p.batch;
-    const double square = batch_sum(p, 0, scratch, [&](int k) {
-        const double r = log_reward(p, k) - mean;
+    const auto reward = [&](int k) { return loss_reward(b, p.makespan[k]); };
+    const double mean = loss_sum(b, 0, scratch, reward) / p.batch;
+    const double square = loss_sum(b, 0, scratch, [&](int k) {
+        const double r = reward(k) - mean;
         return r * r;
     });
     const double unit = (1 + sqrt(square / p.batch)) * p.batch * p.ops;
     for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
-        p.slope[k] = (float)((mean - log_reward(p, k)) / unit);
+        p.slope[k] = (float)((mean - reward(k)) / unit);
 }
 
 /*
  * A power of two that brings the largest slope to between a half and 1, for gradients in half precision. By
  * all threads.
  */
-__device__ static double slope_scale(const step_problem &p, double *scratch)
+__device__ static double slope_scale(const step_problem &p, bool learned, double *scratch)
 {
     double most = p.law.kind == SKED_I_LOSS_PPO ? p.law.entropy : 0;
     int exponent;
-    for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
-        most = fmax(most, (double)fabsf(p.slope[k]));
+    if (p.flow == NULL)
+        for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
+            most = fmax(most, (double)fabsf(p.slope[k]));
+    else if (learned && p.law.kind != SKED_I_LOSS_PPO)
+        most = step_back_slope(p);
+    for (int64_t i = threadIdx.x; p.flow != NULL && i < (int64_t)p.batch * p.ops; i += blockDim.x)
+        most = fmax(most, fabs(p.flow[i]));
     most = block_max(most, scratch) * p.sharpness;
     frexp(most, &exponent);
     return most > 0 && most < CUDART_INF ? ldexp(1.0, -exponent) : 1;
 }
 
-/* zeta of all trajectories, their mean or log Z, the loss and its slopes. A block a problem. */
-__global__ static void loss_kernel(const step_problem *problem)
+/* What every trajectory counts, and with credit by steps every step. */
+__device__ static void fill_slopes(const step_problem &p, const loss_batch &b, double centre, double bound,
+                                   double *scratch)
+{
+    if (p.law.kind == SKED_I_LOSS_PPO)
+        advantage_slopes(p, b, scratch);
+    else
+        for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
+            p.slope[k] = (float)(-2 * loss_bounded(loss_zeta(b, k) - centre, bound) / p.batch);
+    __syncthreads();
+    if (p.flow != NULL)
+        loss_step_slopes(b, scratch, [&](int k) { return (double)p.slope[k]; });
+}
+
+/*
+ * The mean of zeta or log Z, the loss and its slopes. A block a problem. Where batch.c takes gradients in a
+ * single pass there is no bound.
+ */
+__global__ static void loss_kernel(const step_problem *problem, bool learned)
 {
     __shared__ double scratch[32];
     const step_problem &p = problem[blockIdx.x];
+    const loss_batch b = batch_of(p);
     const int drawn = p.listed < p.batch ? p.listed : 0;
-    const auto zeta = [&](int k) { return log_reward(p, k) + p.log_backward[k] - p.log_forward[k]; };
-    const double mean = batch_sum(p, 0, scratch, zeta) / p.batch;
-    const double centre = p.law.kind == SKED_I_LOSS_TB ? p.law.log_z : mean;
-    const double square = batch_sum(p, 0, scratch, [&](int k) {
-        const double r = zeta(k) - centre;
-        return r * r;
+    const double bound = p.law.by_steps || p.law.kind == SKED_I_LOSS_PPO ? LOSS_HUBER_BOUND : CUDART_INF;
+    const double centre = loss_centre(b, bound, scratch);
+    const double loss = loss_sum(b, 0, scratch, [&](int k) {
+        const double r = loss_zeta(b, k) - centre, inside = loss_bounded(r, bound);
+        return inside * (2 * r - inside);
     });
-    const double speedup = batch_sum(p, drawn, scratch, [&](int k) { return speedup_of(p, k); });
-    if (p.law.kind == SKED_I_LOSS_PPO)
-        advantage_slopes(p, scratch);
-    else
-        for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
-            p.slope[k] = (float)(-2 * (zeta(k) - centre) / p.batch);
-    const double scale = slope_scale(p, scratch); /* each thread asks for slopes that it wrote */
+    const double pull =
+        loss_sum(b, 0, scratch, [&](int k) { return loss_bounded(loss_zeta(b, k) - centre, bound); });
+    const double speedup = loss_sum(b, drawn, scratch, [&](int k) { return loss_speedup(b, p.makespan[k]); });
+    fill_slopes(p, b, centre, bound, scratch);
+    const double scale = slope_scale(p, learned, scratch);
     if (threadIdx.x == 0) {
         p.loss[STEP_SCALE] = scale;
-        p.loss[STEP_LOSS] = square / p.batch;
+        p.loss[STEP_LOSS] = loss / p.batch;
         p.loss[STEP_CENTRE] = centre;
         p.loss[STEP_SPEEDUP] = speedup / (p.batch - drawn);
-        p.loss[STEP_PULL] = p.law.kind == SKED_I_LOSS_TB ? -2 * (mean - centre) : 0;
+        p.loss[STEP_PULL] = p.law.kind == SKED_I_LOSS_TB ? -2 * pull / p.batch : 0;
     }
 }
 
@@ -422,7 +406,7 @@ void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaSt
 
 void sked_i_step_loss(const step_load *load, cudaStream_t stream)
 {
-    SKED_LAUNCH(loss_kernel, load->problems, SMALL_BLOCK, 0, stream, load->problem);
+    SKED_LAUNCH(loss_kernel, load->problems, SMALL_BLOCK, 0, stream, load->problem, load->net.learned);
 }
 
 void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,

@@ -66,7 +66,7 @@ struct step_folding {
 void sked_i_step_masks(const step_problem *problem, int problems, cudaStream_t stream);
 /* Weights of all problems for the parameters of now. */
 void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaStream_t stream);
-/* Loss and its slopes by trajectory. */
+/* Loss and its slopes by trajectory, with credit by steps by step. */
 void sked_i_step_loss(const step_load *load, cudaStream_t stream);
 /* From the gradients of the parts to those of the parameters. */
 void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,

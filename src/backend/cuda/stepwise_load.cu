@@ -103,9 +103,10 @@ static void cut_problem(const step_device *d, sked_i_cuda_arena *a, step_problem
     p->free_until = d->net.ruled ? sked_i_cut<double>(a, cells * p->devices) : NULL;
     p->slope = sked_i_cut<float>(a, p->batch);
     p->folded_gradient = sked_i_cut<float>(a, d->gradient_size);
-    if (p->law.kind != SKED_I_LOSS_PPO)
-        return;
-    sked_i_cut_all(a, cells, {&p->log_step, &p->value});
+    if (p->law.kind == SKED_I_LOSS_PPO)
+        sked_i_cut_all(a, cells, {&p->log_step, &p->value});
+    if (p->law.by_steps)
+        sked_i_cut_all(a, cells, {&p->outlook, &p->flow});
 }
 
 static void cut_load(step_device *d, sked_i_cuda_arena *a, size_t blob)

@@ -74,13 +74,22 @@ struct step_problem {
     int32_t *queued, *trouble;                     /* [batch]; trouble: gpu_walk_status */
     float *slope;                                  /* [batch] of the loss by log P_F - log P_B */
     sked_i_loss law;
-    double *log_step, *value;          /* [batch * ops] PPO: log P_F as drawn; a step's share of the loss */
+    double *log_step, *value; /* [batch * ops] PPO: log P_F as drawn; a step's share of the loss */
+    /* The same, credit by steps: what the state after a step leaves possible (partial.h); log P_B - log P_F
+     * of the step, then its slope. NULL: a step counts what its trajectory does. */
+    double *outlook, *flow;
     double *loss;                      /* [STEP_LOSS_NUMBERS] */
     float *gradient, *folded_gradient; /* [total], [folded gradient] */
     int first_block, n_blocks;         /* of the gradient */
     int turn;                          /* the problem that is drawn at this one's turn: the longest first */
 };
 enum { STEP_LOSS, STEP_CENTRE, STEP_SPEEDUP, STEP_PULL, STEP_SCALE, STEP_LOSS_NUMBERS };
+
+/* Credit by steps: -slope of log P_B, the mean of which grows. */
+__device__ static inline double step_back_slope(const step_problem &p)
+{
+    return 1.0 / p.batch;
+}
 
 /* One block's view of its memory and of one state; in shared memory itself. */
 struct step_work {

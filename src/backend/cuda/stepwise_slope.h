@@ -75,10 +75,13 @@ __device__ static void backward_slopes(const step_work &w, int k, int step, floa
  */
 __device__ static void step_slopes(const step_work &w, int k, int step)
 {
-    const float scale = (float)w.p.loss[STEP_SCALE], slope = w.p.slope[k];
+    const step_problem &p = w.p;
+    const float scale = (float)p.loss[STEP_SCALE];
     if (w.count[0] > 0)
-        forward_slopes(w, k, step, slope, scale);
+        forward_slopes(w, k, step, p.flow != NULL ? (float)p.flow[(int64_t)k * p.ops + step] : p.slope[k],
+                       scale);
+    const float back = p.flow != NULL ? (float)step_back_slope(p) : p.slope[k];
     if (w.count[1] > 0)
-        backward_slopes(w, k, step, w.p.law.kind == SKED_I_LOSS_PPO ? 0 : scale * slope);
+        backward_slopes(w, k, step, p.law.kind == SKED_I_LOSS_PPO ? 0 : scale * back);
 }
 #endif

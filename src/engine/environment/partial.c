@@ -38,7 +38,8 @@ void sked_i_partial_reset(sked_i_partial *p)
     const size_t cells = (size_t)x->n * (size_t)x->columns;
     p->n_ready = p->n_used = 0;
     p->left = x->n;
-    p->makespan = 0;
+    p->makespan = p->reach = 0;
+    p->rest = x->work;
     memcpy(p->waits, x->waits, (size_t)x->n * sizeof *p->waits);
     memset(p->followed, 0, (size_t)x->n);
     memset(p->opened, 0, (size_t)x->kinds * sizeof *p->opened);
@@ -112,6 +113,8 @@ void sked_i_partial_place(sked_i_partial *p, int32_t op, int32_t d, double start
     p->last[d] = op;
     p->free_at[d] = start + sked_i_instance_time(p->instance, op, d);
     p->makespan = sked_i_later(p->free_at[d], p->makespan);
+    p->reach = sked_i_later(p->reach, start + p->instance->tail[op]);
+    p->rest -= p->instance->duration[op];
 }
 
 void sked_i_partial_append(sked_i_partial *p, int32_t index, int32_t d)
@@ -123,6 +126,24 @@ void sked_i_partial_append(sked_i_partial *p, int32_t index, int32_t d)
         if (g->edge_distance[e] == 0)
             sked_i_partial_arrive(p, e, d, start);
     sked_i_partial_place(p, op, d, start);
+}
+
+double sked_i_partial_outlook(const sked_i_partial *p)
+{
+    const sked_i_instance *x = p->instance;
+    double first_free = INFINITY, busy = p->rest, end = sked_i_later(p->makespan, p->reach);
+    if (p->left == 0)
+        return p->makespan;
+    for (int32_t d = 0; d < x->columns; d++) {
+        first_free = p->free_at[d] < first_free ? p->free_at[d] : first_free;
+        busy += p->free_at[d];
+    }
+    end = sked_i_later(end, busy / x->columns);
+    for (int32_t k = 0; k < p->n_ready; k++) {
+        const int32_t op = p->ready[k];
+        end = sked_i_later(end, sked_i_later(p->ready_time[op], first_free) + x->tail[op]);
+    }
+    return end;
 }
 
 int32_t sked_i_partial_removable(const sked_i_partial *p)

@@ -21,6 +21,8 @@ typedef struct sked_i_partial {
     int32_t *opened;    /* [kinds] columns of it in use */
     int32_t n_ready, n_used, left;
     double makespan;
+    double reach; /* latest end of a placed op and of all that must follow it */
+    double rest;  /* work that is not placed */
 } sked_i_partial;
 
 SKED_MUST_CHECK sked_status sked_i_partial_init(sked_i_partial *p, const sked_i_instance *x, sked_error *err);
@@ -34,6 +36,12 @@ void sked_i_partial_arrive(sked_i_partial *p, int64_t e, int32_t d, double start
 void sked_i_partial_place(sked_i_partial *p, int32_t op, int32_t d, double start);
 /* All of the above for ready[index]. */
 void sked_i_partial_append(sked_i_partial *p, int32_t index, int32_t d);
+/*
+ * When a complete schedule may end at the earliest, by paths and by work: no later than any does on equal
+ * devices without transfers, an estimate else. It falls nowhere, and is the makespan where nothing is left.
+ * O(columns + ready ops).
+ */
+double sked_i_partial_outlook(const sked_i_partial *p);
 /* How many columns end in an op that no scheduled op follows. */
 int32_t sked_i_partial_removable(const sked_i_partial *p);
 /* Gumbel noise on the tails: from nearly the plain list to a loose one. */

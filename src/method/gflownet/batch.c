@@ -91,6 +91,12 @@ void RN(batch_destroy)(RN(batch) * b)
     free(b);
 }
 
+/* Gradients are taken as trajectories are drawn. Those of PPO and of steps depend on all of them. */
+static bool takes_one_pass(const RN(batch) * b)
+{
+    return b->policy->kind->single_pass && b->loss.kind != SKED_I_LOSS_PPO && !b->loss.by_steps;
+}
+
 sked_status RN(batch_set_loss)(RN(batch) * b, const sked_i_loss *loss, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -100,20 +106,20 @@ sked_status RN(batch_set_loss)(RN(batch) * b, const sked_i_loss *loss, sked_erro
         SKED_OWN(&b->arena, b->log_step, b->size * n);
     if (ppo && b->advantage == NULL)
         SKED_OWN(&b->arena, b->advantage, b->size);
+    if (loss->by_steps && b->step == NULL)
+        SKED_OWN(&b->arena, b->step, 3 * b->size * n);
     b->loss = *loss;
+    b->bound = takes_one_pass(b) ? INFINITY : huber_bound;
     b->ppo = (sked_i_clipping){loss->clip, loss->entropy / ((double)b->size * (double)n)};
     for (int64_t k = 0; k < b->size; k++) {
         b->trajectory[k].ppo = ppo ? &b->ppo : NULL;
         b->trajectory[k].log_step = ppo ? b->log_step + k * n : NULL;
+        b->trajectory[k].step_flow = loss->by_steps ? b->step + 3 * k * n : NULL;
+        b->trajectory[k].step_outlook = loss->by_steps ? b->step + (3 * k + 1) * n : NULL;
+        b->trajectory[k].step_slope = loss->by_steps ? b->step + (3 * k + 2) * n : NULL;
     }
 cleanup:
     return st;
-}
-
-/* Gradients are taken as trajectories are drawn. Those of PPO depend on what all of them reach. */
-static bool takes_one_pass(const RN(batch) * b)
-{
-    return b->policy->kind->single_pass && b->loss.kind != SKED_I_LOSS_PPO;
 }
 
 static double zeta_of(const RN(batch) * b, int32_t k)
@@ -439,6 +445,53 @@ static void fill_advantages(RN(batch) * b)
         b->slope[k] = (real)b->advantage[k];
 }
 
+/* What step u adds to the sum of credit by steps. */
+static double gain_of(const RN(batch) * b, const sked_i_trajectory *t, int32_t u)
+{
+    const sked_i_instance *x = b->policy->instance;
+    const double heat = b->policy->temperature;
+    const double before = u > 0 ? sked_i_loss_log_reward(x, heat, t->step_outlook[u - 1]) : 0;
+    const double rise = sked_i_loss_log_reward(x, heat, t->step_outlook[u]) - before;
+    return b->loss.kind == SKED_I_LOSS_PPO ? rise : rise + t->step_flow[u];
+}
+
+/* G_t into step_slope[t] of the trajectories that were drawn, less their mean; sum of squares. */
+static double fill_gains(RN(batch) * b, int32_t first, int32_t step)
+{
+    const int32_t n = b->policy->instance->n;
+    double mean = 0, square = 0;
+    for (int32_t k = first; k < b->size; k++) {
+        const sked_i_trajectory *t = &b->trajectory[k];
+        b->zeta[k] = gain_of(b, t, step) + (step + 1 < n ? b->loss.lambda * b->zeta[k] : 0);
+        mean += b->zeta[k] / (b->size - first);
+    }
+    for (int32_t k = first; k < b->size; k++) {
+        const double gain = b->zeta[k] - mean;
+        b->trajectory[k].step_slope[step] = gain;
+        square += gain * gain;
+    }
+    return square;
+}
+
+/* From gains to slopes. Of lists the whole trajectory answers for every step: they are not drawn from P_F. */
+static void fill_step_slopes(RN(batch) * b, int32_t listed)
+{
+    const int32_t n = b->policy->instance->n;
+    const bool ppo = b->loss.kind == SKED_I_LOSS_PPO;
+    double square = 0;
+    for (int32_t step = n - 1; step >= 0; step--)
+        square += fill_gains(b, listed, step);
+    const double unit = ppo ? (1 + sqrt(square / n / (b->size - listed))) * n : 2;
+    for (int32_t k = 0; k < b->size; k++) {
+        sked_i_trajectory *t = &b->trajectory[k];
+        t->back_slope = -1.0 / b->size;
+        for (int32_t step = 0; step < n; step++)
+            t->step_slope[step] = k < listed ? b->slope[k]
+                                  : ppo      ? -t->step_slope[step] / unit / b->size
+                                             : -2 * bounded(b, t->step_slope[step]) / b->size;
+    }
+}
+
 static void begin_grad(RN(batch) * b)
 {
     assert(b->gradients); /* there is room for slopes */
@@ -446,7 +499,9 @@ static void begin_grad(RN(batch) * b)
         fill_advantages(b);
     for (int32_t k = 0; k < b->size && b->loss.kind != SKED_I_LOSS_PPO; k++)
         b->slope[k] = (real)(-2 * bounded(b, zeta_of(b, k) - b->centre) / b->size);
-    begin_pass(b, &(RN(batch_pass)){.replay = true, .slope = b->slope});
+    if (b->loss.by_steps)
+        fill_step_slopes(b, b->pass.listed);
+    begin_pass(b, &(RN(batch_pass)){.replay = true, .listed = b->pass.listed, .slope = b->slope});
 }
 
 void RN(batch_again)(RN(batch) * b)

@@ -12,6 +12,19 @@
  *     L = -mean over s and its steps of (min(r A(s), cut(r) A(s)) + entropy * H),
  *     A(s) = (log R(s) - mean log R) / (1 + deviation of log R).
  *
+ * Credit by steps (variance, ppo): step t of a drawn trajectory answers for
+ *
+ *     G_t = sum over u >= t of lambda^(u - t) * (log R(u) - log R(u - 1) + log P_B(u) - log P_F(u)),
+ *
+ * log R(u) that of the makespan that step u leaves possible (partial.h), log R itself in the end; PPO leaves
+ * the probabilities out. The slope of its log P_F is -2 / size * h'(G_t - mean of G_t over the batch) / 2.
+ * With lambda 1 the expected gradient is that of the loss: what lies before a step does not depend on it.
+ * Below 1 noise falls, and what a step does to steps far behind it counts only where the outlook shows it.
+ *
+ * A backward policy then learns by maximum likelihood of what was drawn, the mean of log P_B. With the loss
+ * itself it would make the trajectories of good schedules unlikely: each is seen once, the others that lead
+ * to it take the rest.
+ *
  * The reward comes at the end of a schedule and every trajectory of the batch begins at the same state, so
  * the mean of the batch is what a critic would have to learn to say there, and no other network is needed.
  * Rewards that differ by less than a nat are left as they are: there the bonus for entropy may win.
@@ -56,6 +69,7 @@ typedef struct RN(batch) {
     sked_i_clipping ppo;
     double *log_step;              /* [size * ops] PPO: log P_F of every step as it was drawn */
     double *advantage;             /* [size] likewise, room for them */
+    double *step;                  /* [3 * size * ops] credit by steps: of the trajectories */
     sked_i_trajectory *trajectory; /* [size] */
     int32_t *steps;                /* ops and devices of all of them */
     real *slope;                   /* [size] of the loss, by log P_F - log P_B */

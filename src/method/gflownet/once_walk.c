@@ -707,7 +707,7 @@ static sked_status look_back(walker *w, int32_t d, real slope, double *logp, ske
         chosen++;
     *logp = w->back_logp[chosen];
     if (w->gradient)
-        back_grad(w, chosen, -slope);
+        back_grad(w, chosen, slope);
     return SKED_OK;
 }
 
@@ -756,8 +756,10 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
         t->op[step] = c->row[chosen / c->n_columns];
         t->device[step] = c->column[chosen % c->n_columns];
         append(w, c->index[chosen / c->n_columns], t->device[step]);
-        SKED_TRY(look_back(w, t->device[step], t->ppo ? 0 : slope, &back, err));
-        t->log_backward += back;
+        SKED_TRY(look_back(w, t->device[step], (real)sked_i_back_slope(t, slope), &back, err));
+        sked_i_note_back(t, step, back);
+        if (gradient == NULL)
+            sked_i_note_step(t, step, &w->at);
     }
     for (int32_t d = 0; d < w->at.n_used && gradient; d++)
         device_end(w, w->at.used[d]);

@@ -114,6 +114,8 @@ sked_status RN(note_choice)(const RN(choice) * c, sked_i_walk_kind kind, int32_t
     if (t->ppo && kind != SKED_I_WALK_REPLAY)
         t->log_step[step] = c->logp[chosen];
     t->log_forward += c->logp[chosen];
+    if (t->step_flow != NULL)
+        t->step_flow[step] = -c->logp[chosen];
     return SKED_OK;
 }
 
@@ -121,6 +123,8 @@ sked_status RN(note_choice)(const RN(choice) * c, sked_i_walk_kind kind, int32_t
 static real step_slope(sked_i_trajectory *t, int32_t step, real slope, real logp)
 {
     const double most = 20; /* nats: beyond, a ratio is as bad as any, and stays a number */
+    if (t->step_slope != NULL)
+        slope = (real)t->step_slope[step];
     if (t->ppo == NULL)
         return slope;
     const double away = logp - t->log_step[step];

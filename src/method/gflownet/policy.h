@@ -7,7 +7,7 @@
 #ifndef SKED_METHOD_GFLOWNET_POLICY_H
 #define SKED_METHOD_GFLOWNET_POLICY_H
 #include "base/rng.h"
-#include "engine/environment/instance.h"
+#include "engine/environment/partial.h"
 #include "engine/network/layout.h"
 
 typedef struct RN(policy_kind) RN(policy_kind);
@@ -62,6 +62,13 @@ typedef struct sked_i_trajectory {
     const sked_i_clipping *ppo;
     double *log_step;
     double objective, entropy;
+    /*
+     * Credit by steps, the owner's: NULL, or [n] for each step. Walks without gradient leave log P_B - log
+     * P_F in step_flow and when the schedule may end (partial.h) in step_outlook; one with a gradient takes
+     * step_slope for log P_F, back_slope for log P_B, and not its own.
+     */
+    double *step_flow, *step_outlook, *step_slope;
+    double back_slope;
     /*
      * What a walk without gradient leaves for the next walk with one, under the same parameters: the policy's
      * own, in numbers of its kind. The owner frees it, and says with `keeps` whether a gradient is to follow.
@@ -126,7 +133,8 @@ SKED_MUST_CHECK sked_status RN(walker_create)(const RN(policy) * p, RN(walker) *
 void RN(walker_destroy)(RN(walker) * w);
 /*
  * One walk; rng may be NULL where kind needs none. With a gradient adds slope * d (log_forward
- * - log_backward) to it; for PPO instead, with r the ratio of P_F of a step to that when it was drawn,
+ * - log_backward) to it, or step by step what the trajectory says; for PPO instead, with r the ratio of P_F
+ * of a step to that when it was drawn,
  *
  *     d (sum over the steps of slope * cut(r) - entropy * H),
  *
@@ -136,6 +144,24 @@ void RN(walker_destroy)(RN(walker) * w);
  */
 SKED_MUST_CHECK sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
                                      RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err);
+
+/* Of log P_B, in a walk of this slope. */
+static inline double sked_i_back_slope(const sked_i_trajectory *t, double slope)
+{
+    return t->ppo != NULL ? 0 : t->step_slope != NULL ? t->back_slope : -slope;
+}
+/* The state after a step of a walk without gradient. */
+static inline void sked_i_note_step(sked_i_trajectory *t, int32_t step, const sked_i_partial *p)
+{
+    if (t->step_outlook != NULL)
+        t->step_outlook[step] = sked_i_partial_outlook(p);
+}
+static inline void sked_i_note_back(sked_i_trajectory *t, int32_t step, double logp)
+{
+    t->log_backward += logp;
+    if (t->step_flow != NULL)
+        t->step_flow[step] += logp;
+}
 
 /* The choice of a step: entries with their labels and logarithms of probabilities. */
 typedef struct RN(choice) {

@@ -443,8 +443,10 @@ static sked_status stepwise_walk(RN(walker) * generic, sked_i_walk_kind kind, sk
         if (asked)
             RN(step_run_forward)(w->run);
         if (step > 0)
-            SKED_TRY(look_back(w, t->op[step - 1], gradient != NULL, t->ppo ? 0 : -slope, &back, err));
-        t->log_backward += back;
+            SKED_TRY(look_back(w, t->op[step - 1], gradient != NULL, (real)sked_i_back_slope(t, slope), &back,
+                               err));
+        if (step > 0)
+            sked_i_note_back(t, step - 1, back);
         if (step < n)
             SKED_TRY(go_forward(w, kind, rng, t, step, &chosen, err));
         if (gradient && step < n)
@@ -453,6 +455,8 @@ static sked_status stepwise_walk(RN(walker) * generic, sked_i_walk_kind kind, sk
             RN(step_run_backward)(w->run, gradient->block);
         if (step < n) {
             append(w, chosen / w->x->devices, chosen % w->x->devices);
+            if (gradient == NULL)
+                sked_i_note_step(t, step, &w->at);
             refresh(w, gradient);
         }
     }

@@ -1,5 +1,5 @@
 /* A clock period as difference constraints, found op by op along the chains that begin there. */
-#include "problem/clock.h"
+#include "problem/chaining.h"
 
 #include "base/arena.h"
 #include "base/heap.h"

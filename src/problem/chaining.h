@@ -4,8 +4,8 @@
  * start(from) + lag of the chain + 1 for its ends (Cong and Zhang 2006). validate.c looks at phases instead
  * and uses none of this.
  */
-#ifndef SKED_PROBLEM_CLOCK_H
-#define SKED_PROBLEM_CLOCK_H
+#ifndef SKED_PROBLEM_CHAINING_H
+#define SKED_PROBLEM_CHAINING_H
 #include "base/clock.h"
 #include "problem/problem.h"
 
