@@ -204,7 +204,7 @@ static void test_units(void **state)
         sked_schedule_destroy(s);
         sked_graph_destroy(g);
     }
-    assert_true(bound > 300 && unbound > 0);
+    assert_true(bound > CASES(300) && unbound > 0);
 }
 
 /* ------------------------------------------------------------------ sources */

@@ -246,7 +246,8 @@ static sked_status add_demands(build *x, int32_t op, const sked_i_ssp_op *o, int
     sked_i_ssp_text *r = x->r;
     sked_status st = SKED_OK;
     sked_error *err = r->err;
-    for (const sked_i_ssp_reference *u = r->use + o->use; x->class->shared && u < r->use + o[1].use; u++) {
+    for (int64_t i = o->use; x->class->shared && i < o[1].use; i++) {
+        const sked_i_ssp_reference *u = &r->use[i];
         int32_t k = -1;
         SKED_TRY(resolve(x, &r->resources, x->in->resources, u, "resource type", &k));
         if (latency == 0 && !isnan(r->resources.kind[k].value[SKED_I_SSP_LIMIT]))

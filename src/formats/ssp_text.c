@@ -151,7 +151,7 @@ static char read_escape(sked_i_ssp_text *r)
     const int high = sked_i_hex_digit(c), low = r->at < r->end ? sked_i_hex_digit(*r->at++) : -1;
     if (high < 0 || low < 0 || high + low == 0)
         FAIL(r, at, "a string has a broken escape");
-    return high < 0 || low < 0 ? 0 : (char)(16 * high + low);
+    return (char)(high * 16 + low);
 }
 
 /* A string, appended to r->text. */

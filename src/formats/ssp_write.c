@@ -146,7 +146,8 @@ static sked_status find_type(writer *w, int32_t i)
     bool fresh;
     char base[40];
     w->type[i] = -1;
-    if (g->type[i] < 0 && w->latency[i] == 0 && !holds_units(g, i) && !has_delays(g))
+    if (g->type[i] < 0 && w->latency[i] == 0 && !holds_units(g, i) && delay_in(g, i) == 0 &&
+        delay_out(g, i) == 0)
         return SKED_OK;
     snprintf(base, sizeof base, "_%d", (int)w->latency[i]);
     const char *name = g->type[i] >= 0 ? sked_graph_op_type(g, i) : base;
