@@ -17,6 +17,7 @@
     X(real, "", 0, 0, "schedules that run: on this machine's cores, and on a platform of SimGrid")    \
     X(targets, "", 0, 0, "how times on the targets relate to the proxy")                              \
     X(memory, "", 0, 0, "real networks under memory limits")                                          \
+    X(hardware, "", 0, 0, "registers of pipelined circuits")                                          \
     X(help, "[SUITE]", 0, 1, "explain sked-bench or one of its suites")
 
 enum {
@@ -30,7 +31,7 @@ enum {
 /* ---------------------------------------------------------------- options: the only list */
 #define ON_ALL                                                                                             \
     (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(sampler) | ON(paper) | ON(robust) | ON(real) | \
-     ON(targets) | ON(memory))
+     ON(targets) | ON(memory) | ON(hardware))
 #define ON_RUNS (ON_ALL & ~ON(scale)) /* suites that run methods on many instances */
 
 /* Field, kind, long name, value, preset, least, most, suites, help. */
@@ -39,7 +40,7 @@ enum {
       "folder of the benchmark instances, or set SKED_BENCH_DATA")                                           \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(quality), "scheduling method")                           \
     X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9,                                                      \
-      ON(quality) | ON(gaus) | ON(memory) | ON(robust) | ON(real),                                           \
+      ON(quality) | ON(gaus) | ON(memory) | ON(robust) | ON(real) | ON(hardware),                            \
       "seconds per instance; without it, each set has its own limit")                                        \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                             \
     X(seeds, INT, "seeds", "N", 0, 1, 20, ON(paper) | ON(real),                                              \

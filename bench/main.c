@@ -52,6 +52,10 @@ static const manual manuals[SUITE_COUNT] = {
     [SUITE_memory] = {"Schedules networks freely, then at 60 % of the peak memory that took. Sets: four, one "
                       "(devices).",
                       "sked-bench memory --only four --time-limit 5", NULL},
+    [SUITE_hardware] =
+        {"Pipelines EPFL circuits at clocks of 5, 10 and 20 gates, in the least stages. --only NAME "
+         "takes the circuits whose names begin with NAME.",
+         "sked-bench hardware\nsked-bench hardware --only mult", NULL},
     [SUITE_help] = {"Explains sked-bench or one of its suites.", "sked-bench help quality", NULL},
 };
 

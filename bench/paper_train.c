@@ -29,13 +29,18 @@ bool paper_pupil_on(const paper_run *r, const paper_pupil *who)
     return r->stepwise || !is_stepwise(who);
 }
 
+static bool has_setting(const paper_pupil *who, const char *setting)
+{
+    for (int k = 0; k < PAPER_MOST_SETTINGS && who->settings[k] != NULL; k++)
+        if (strcmp(who->settings[k], setting) == 0)
+            return true;
+    return false;
+}
+
 /* The paper's policy begins from nothing, all others as list scheduling. */
 static bool has_rule(const paper_pupil *who)
 {
-    for (int k = 0; k < PAPER_MOST_SETTINGS && who->settings[k] != NULL; k++)
-        if (strcmp(who->settings[k], "rule=list") == 0)
-            return true;
-    return false;
+    return has_setting(who, "rule=list");
 }
 
 int64_t paper_updates(const paper_run *r, const paper_training *t, const paper_pupil *who)
@@ -127,14 +132,15 @@ void paper_unlock(const char *path, int lock)
 
 /* As the paper trains: one graph an update, 100 trajectories of the policy, equal devices without transfers.
  */
-enum { COMMON = 6, MOST_SET = COMMON + 3 + PAPER_MOST_SETTINGS + 1 };
+enum { COMMON = 6, MOST_SET = COMMON + 4 + PAPER_MOST_SETTINGS + 1 };
 typedef struct lesson_settings {
-    char coldest[60], warmest[60];
+    char coldest[60], warmest[60], anneal[60];
     const char *at[MOST_SET];
     int count;
 } lesson_settings;
 
-static void list_settings(const paper_training *t, const paper_pupil *who, lesson_settings *out)
+static void list_settings(const paper_training *t, const paper_pupil *who, int64_t updates,
+                          lesson_settings *out)
 {
     static const char *const common[COMMON] = {"graphs=1",    "batch=100", "listed=0",
                                                "transfers=0", "unequal=0", "validate=0"};
@@ -148,6 +154,9 @@ static void list_settings(const paper_training *t, const paper_pupil *who, lesso
     out->at[out->count++] = who->policy;
     for (int k = 0; k < PAPER_MOST_SETTINGS && who->settings[k] != NULL; k++)
         out->at[out->count++] = who->settings[k];
+    snprintf(out->anneal, sizeof out->anneal, "anneal=%lld", (long long)updates);
+    if (has_setting(who, "credit=steps")) /* its lambda rises as the rate falls */
+        out->at[out->count++] = out->anneal;
     if (t->setting != NULL)
         out->at[out->count++] = t->setting;
 }
@@ -265,7 +274,7 @@ sked_status paper_train(const paper_run *r, const paper_training *t, const paper
     lesson_settings set;
     int lock = -1;
     const uint64_t number = (uint64_t)r->a->seed + (uint64_t)seed;
-    list_settings(t, who, &set);
+    list_settings(t, who, updates, &set);
     if (r->train == PAPER_TRAIN_NEVER)
         return find_model(r, t, who, &set, number, updates, path, err);
     sked_status st = name_model(r, t, who, &set, r->a->backend, number, updates, path, err);

@@ -22,13 +22,15 @@ typedef struct brute {
     int n, edges, pools;
     sked_edge edge[BRUTE_EDGES];
     bool given[BRUTE_EDGES]; /* the lag does not follow the duration */
+    bool reads[BRUTE_EDGES]; /* a value passes */
     double time[BRUTE_OPS][8], demand[BRUTE_OPS][BRUTE_POOLS], capacity[BRUTE_POOLS];
     double start[BRUTE_OPS];
     int device[BRUTE_OPS];
     bool placed[BRUTE_OPS];
     int order[BRUTE_OPS]; /* topological */
     double best;
-    int limit; /* brute_force_times: latest finish */
+    int limit;             /* brute_force_times: latest finish */
+    int64_t steps, budget; /* brute_force_within */
     double load[BRUTE_POOLS][BRUTE_TIME], busy[8][BRUTE_TIME];
 } brute;
 
@@ -58,6 +60,10 @@ static inline void brute_load(brute *b, const sked_problem *p)
     *b = (brute){.p = p, .best = INFINITY};
     b->n = sked_graph_op_count(p->graph);
     b->edges = (int)sked_graph_edge_count(p->graph);
+    double order[BRUTE_EDGES];
+    sked_graph_attribute(p->graph, sked_attribute_find("order"), order);
+    for (int e = 0; e < b->edges; e++)
+        b->reads[e] = order[e] == 0;
     b->pools = sked_graph_resource_count(p->graph);
     assert_in_range(b->n, 0, BRUTE_OPS);
     assert_in_range(b->edges, 0, BRUTE_EDGES);
@@ -202,7 +208,7 @@ static inline bool brute_holds(const brute *b, int i, int d, int t, double makes
     bool arrived = false, wanted = false, sent = true;
     for (int e = 0; e < b->edges; e++) {
         const sked_edge *x = &b->edge[e];
-        if (x->from != i || x->distance > 0)
+        if (x->from != i || x->distance > 0 || !b->reads[e])
             continue;
         const int where = b->device[x->to];
         const double arrival = b->start[i] + brute_lag(b, e) + brute_transfer(b, x, b->device[i], where);
@@ -262,7 +268,7 @@ static inline double brute_value(const brute *b)
         for (int e = 0; e < b->edges; e++)
             if (b->edge[e].from == i && brute_counts(b, &b->edge[e])) {
                 const double use = b->start[b->edge[e].to] + b->edge[e].distance * b->p->ii;
-                last = fmax(last, use);
+                last = b->reads[e] ? fmax(last, use) : last;
                 communication += b->edge[e].bytes > 0 ? use - b->start[i] : 0;
             }
         for (int t = (int)b->start[i]; t < (int)last; t++)
@@ -323,6 +329,9 @@ static inline bool brute_edges_kept(const brute *b, int i)
 
 static inline void brute_search_times(brute *b, int depth, int used)
 {
+    b->steps += depth < b->n ? 1 : b->limit;
+    if (b->steps > b->budget)
+        return;
     if (depth == b->n) {
         if (brute_limits_kept(b))
             b->best = fmin(b->best, brute_value(b));
@@ -356,14 +365,21 @@ static inline void brute_search_times(brute *b, int depth, int used)
     b->placed[i] = false;
 }
 
-/* The least value of p's objective with every finish at most `limit` and p's horizon; INFINITY: none. */
-static inline double brute_force_times(const sked_problem *p, int limit)
+/* The least value of p's objective with every finish at most `limit` and p's horizon; INFINITY: none; NAN:
+ * that would take more steps than the budget. */
+static inline double brute_force_within(const sked_problem *p, int limit, int64_t budget)
 {
     static brute b;
     brute_load(&b, p);
     assert_in_range(limit, 0, BRUTE_TIME - 1);
     b.limit = p->horizon < limit ? (int)p->horizon : limit;
+    b.budget = budget;
     brute_search_times(&b, 0, 0);
-    return b.best;
+    return b.steps > budget ? NAN : b.best;
+}
+
+static inline double brute_force_times(const sked_problem *p, int limit)
+{
+    return brute_force_within(p, limit, INT64_MAX);
 }
 #endif

@@ -257,7 +257,7 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
         (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
         (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
@@ -1052,7 +1052,7 @@ def benchmarks_are_a_program_of_their_own(folder):
     usage = expect(bench("help"), 0).stdout
     assert usage == expect(bench("--help"), 0).stdout
     suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
+    assert sorted(suites) == ["gaus", "gflownet", "hardware", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
     for suite in suites:
         assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
     assert bench().returncode == 2

@@ -229,7 +229,10 @@ LOWERING = {
         "src/method/gflownet/api.c",  # samples are drawn without a run
         "src/form/export.c",  # the model that is written is that of the solved problem
         "src/robust/one_shot.c",  # stages on the candidates of several runs
+        "src/problem/problem.c",  # sked_problem_check: what a clock is lowered to refutes it
+        "src/problem/bounds.c",  # sked_problem_bound, likewise
     },
+    "sked_i_lower_within": {"src/method/method.c"},  # the same as sked_i_lower, and the limit of the run
     "sked_i_lower_profile": {
         "src/problem/lower.h",  # SKED_TAKE_PROBLEM
         "src/schedule/simulator.c",  # both keep the problem longer than the call

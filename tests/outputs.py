@@ -16,6 +16,8 @@ import sys
 import tempfile
 import xml.dom.minidom
 
+from option_table import READ, WRITTEN, tables
+
 SKED, SOURCE, SHIM = (os.path.abspath(a) for a in sys.argv[1:4])
 passed = failed = skipped = 0
 LINKED = subprocess.run(["ldd", SKED], capture_output=True, text=True).stdout
@@ -60,37 +62,7 @@ def read(folder, name):
 
 # ---------------------------------------------------------------- the tables of the command
 
-READ, WRITTEN = ("READ", "RESUME", "SPEC", "SPECS"), ("WRITE", "OUTPUT", "PLACE")
-
-
-class Option:
-    """A line of OPTION_LIST."""
-
-    def __init__(self, name, kind, value, commands):
-        self.name, self.kind, self.value, self.commands = name, kind, value, commands
-
-
-def tables():
-    with open(os.path.join(SOURCE, "tools", "sked", "cli.h"), encoding="utf-8") as f:
-        text = re.sub(r"\\\n\s*", " ", f.read())
-    commands = {name: operands.split() for name, operands in re.findall(r'\bX\((\w+), "([^"]*)", \d, \d, "', text)}
-    groups = {}
-
-    def members(expression):
-        found = set()
-        for negative, word in re.findall(r"(~?)\s*(ON\(\w+\)|ON_\w+)", expression):
-            some = {word[3:-1]} if word.startswith("ON(") else groups[word]
-            found = found - some if negative else found | some
-        return found
-    for name, body in re.findall(r"#define (ON_\w+) +\(([^\n]*)\)", text):
-        groups[name] = members(body)
-    options = [Option(name, kind, value, members(where)) for kind, name, value, where in re.findall(
-        r'\bX\(\w+, ([A-Z]+), "([\w-]+)", "([^"]*)", [^,]+, [^,]+, [^,]+, ([^"]*?), *"', text)]
-    assert len(commands) > 10 and len(options) > 60 and all(o.commands for o in options), (commands, len(options))
-    return commands, options
-
-
-COMMANDS, OPTIONS = tables()
+COMMANDS, OPTIONS = tables(SOURCE)
 
 
 @test

@@ -26,6 +26,8 @@ enum {
     RANDOM_UNEQUAL = 2048,   /* a machine of 2 or 3 devices with speeds, durations by device, links; device 0
                                 can run every op */
     RANDOM_KEEP = 4096,      /* some values stay to the end */
+    RANDOM_STORES = 8192,    /* with RANDOM_UNEQUAL: devices whose memory ends, some of them */
+    RANDOM_ORDER = 16384,    /* some edges only order their ops */
 };
 
 typedef struct random_problem {
@@ -107,6 +109,14 @@ static inline double random_lag(sked_i_rng *rng, unsigned kind)
     return NAN;
 }
 
+/* The last edge orders only, one time in four. */
+static inline void random_order(sked_i_rng *rng, unsigned kind, sked_builder *b)
+{
+    if ((kind & RANDOM_ORDER) && random_int(rng, 0, 3) == 0)
+        OK(sked_builder_set_attribute(b, sked_attribute_find("order"), sked_builder_edge_count(b) - 1, 1,
+                                      err));
+}
+
 static inline void random_edges(sked_i_rng *rng, unsigned kind, int n, sked_builder *b)
 {
     int32_t label[64]; /* edges follow a random order, so that ids are no topological order */
@@ -120,6 +130,7 @@ static inline void random_edges(sked_i_rng *rng, unsigned kind, int n, sked_buil
                 const sked_edge edge = {label[a], label[c], random_lag(rng, kind),
                                         random_amount(rng, kind, 0, 3), 0};
                 OK(sked_builder_add_edge(b, &edge, err));
+                random_order(rng, kind, b);
             }
     const int loops = kind & RANDOM_LOOPS ? random_int(rng, 1, 3) : 0;
     for (int k = 0; k < loops; k++) {
@@ -127,6 +138,7 @@ static inline void random_edges(sked_i_rng *rng, unsigned kind, int n, sked_buil
         const sked_edge edge = {label[c], label[a], random_lag(rng, kind), random_amount(rng, kind, 0, 3),
                                 random_int(rng, 1, 2)};
         OK(sked_builder_add_edge(b, &edge, err));
+        random_order(rng, kind, b);
     }
 }
 
@@ -182,6 +194,11 @@ static inline void random_machine(sked_i_rng *rng, unsigned kind, random_problem
     }
 }
 
+static inline double random_store(sked_i_rng *rng, unsigned kind)
+{
+    return kind & RANDOM_STORES && random_int(rng, 0, 3) > 0 ? random_int(rng, 3, 14) : INFINITY;
+}
+
 static inline void random_hetero(sked_i_rng *rng, unsigned kind, random_problem *out)
 {
     static const char *const names[] = {"d0", "d1", "d2"}, *const types[] = {"a", "b", "b"};
@@ -192,7 +209,7 @@ static inline void random_hetero(sked_i_rng *rng, unsigned kind, random_problem 
     for (int d = 0; d < n; d++)
         OK(sked_machine_builder_add_device(b, names[d], types[d],
                                            kind & RANDOM_REAL ? 0.5 + 2 * sked_i_rng_uniform(rng) : 1,
-                                           INFINITY, NULL, err));
+                                           random_store(rng, kind), NULL, err));
     if (random_int(rng, 0, 3) > 0)
         OK(sked_machine_builder_set_link(b, random_int(rng, 0, 2), random_int(rng, 0, 1) ? INFINITY : 1,
                                          err));

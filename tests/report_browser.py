@@ -408,6 +408,22 @@ class Suite:
         self.keep("svg-progress")
         self.no_errors("progress")
 
+    def test_pipeline(self):
+        self.browser.scheme("light")
+        self.load("clocked")
+        count = lambda what: self.browser.run(f"return document.querySelectorAll('#pipeline {what}').length")
+        stages = count("rect.stage")
+        assert stages == 2 + 1 and count("rect.delay") == stages and count("rect.register") == stages - 1
+        said = self.browser.run("return document.getElementById('pipeline').innerText")
+        bits = self.browser.run("return [...document.querySelectorAll('#pipeline text.register')].reduce((sum, t) => sum + Number(t.textContent), 0)")
+        assert f"{stages} stages" in said and f"{bits} register bits" in said, said
+        longest = self.browser.run("return Math.max(...[...document.querySelectorAll('#pipeline rect.delay')].map((r) => r.height.baseVal.value))")
+        assert longest == self.browser.run("return document.querySelector('#pipeline rect.stage').height.baseVal.value")
+        self.keep("page-pipeline")
+        self.browser.scheme("dark")
+        self.keep("page-pipeline-dark")
+        self.no_errors("clocked")
+
     def test_unknown_section(self):
         self.load("sections")
         assert "unheard-of" in self.browser.run("return document.querySelector('.error').textContent")

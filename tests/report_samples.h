@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "graph/graph.h"
+#include "schedule/schedule.h"
 
 #include <math.h>
 
@@ -295,6 +296,40 @@ static inline void sample_pipelined(sample *s)
     sample_schedule(s, "modulo greedy");
 }
 
+/* A data path of 16 bits with a register in its multiplier, at a clock of two adders. */
+static inline void sample_clocked(sample *s)
+{
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r};
+    s->graph = must_graph(
+        "{\"format\": \"sked-graph-1\", \"name\": \"data path\", \"ops\": [{\"name\": \"a\", \"duration\": "
+        "0, \"memory\": 16},"
+        "{\"name\": \"b\", \"duration\": 0, \"memory\": 16},"
+        "{\"name\": \"mul\", \"duration\": 1, \"delay\": {\"in\": 1.5, \"out\": 0.5}, \"memory\": 32},"
+        "{\"name\": \"sum\", \"duration\": 0, \"delay\": 1, \"memory\": 17}, {\"name\": \"low\", "
+        "\"duration\": 0, \"delay\": 1, \"memory\": 16},"
+        "{\"name\": \"high\", \"duration\": 0, \"delay\": 1, \"memory\": 16}, {\"name\": \"out\", "
+        "\"duration\": 0, \"delay\": 1, \"memory\": 16}],"
+        "\"edges\": [[\"a\", \"mul\"], [\"b\", \"mul\"], [\"a\", \"sum\"], [\"b\", \"sum\"], [\"mul\", "
+        "\"low\"], [\"sum\", \"low\"],"
+        "[\"low\", \"high\"], [\"sum\", \"high\"], [\"high\", \"out\"], [\"a\", \"out\"]]}");
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.objective = SKED_OBJECTIVE_MEMORY;
+    s->problem.ii = 1;
+    s->problem.clock = 2;
+    sked_run_options_init(&opt);
+    OK(sked_method_run("registers", &s->problem, &opt, &r, err));
+    OK(sked_schedule_clone(r.schedule[0], &s->schedule, err));
+    sked_result_clear(&r);
+    s->data = (sked_report_data){.size = sizeof s->data,
+                                 .problem = &s->problem,
+                                 .schedule = s->schedule,
+                                 .method = "registers",
+                                 .lower_bound = NAN,
+                                 .seconds = 0.012,
+                                 .seed = 7};
+}
+
 /* n ops that hold nothing, in `chains` chains. */
 static inline void sample_free_ops(sample *s, int32_t n, int32_t chains)
 {
@@ -548,22 +583,36 @@ static inline void sample_chains(sample *s)
     sample_free_ops(s, 1500, 30);
 }
 
+/* Two combinational ops in one cycle: times in whole cycles, phases that are no whole numbers. */
+static inline void sample_chained(sample *s)
+{
+    static const char text[] = "{\"format\":\"sked-graph-1\",\"name\":\"chained\",\"ops\":["
+                               "{\"name\":\"a\",\"duration\":0,\"delay\":1.25},"
+                               "{\"name\":\"b\",\"duration\":0,\"delay\":2.5},"
+                               "{\"name\":\"c\",\"duration\":2,\"delay\":{\"in\":1.5,\"out\":0.75}}],"
+                               "\"edges\":[[\"a\",\"b\"],[\"b\",\"c\"]]}";
+    s->graph = must_graph(text);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.clock = 4.5;
+    OK(sked_schedule_create(3, 0, &s->schedule, err));
+    OK(sked_i_schedule_add_phases(s->schedule, err));
+    s->schedule->phase[1] = 1.25;
+    s->schedule->start[2] = 1;
+    sked_report_data_init(&s->data);
+    s->data.problem = &s->problem;
+    s->data.schedule = s->schedule;
+}
+
 static const struct sample_kind {
     const char *name;
     void (*make)(sample *s);
-} sample_kinds[] = {{"small", sample_small},
-                    {"resources", sample_resources},
-                    {"pipelined", sample_pipelined},
-                    {"layered", sample_thousand},
-                    {"free", sample_chains},
-                    {"hostile", sample_hostile},
-                    {"instant", sample_instant},
-                    {"empty", sample_empty},
-                    {"robust", sample_robust},
-                    {"loop", sample_loop},
-                    {"progress", sample_progress},
-                    {"machine", sample_machine},
-                    {"hostile-machine", sample_hostile_machine},
+} sample_kinds[] = {{"small", sample_small},         {"resources", sample_resources},
+                    {"pipelined", sample_pipelined}, {"clocked", sample_clocked},
+                    {"layered", sample_thousand},    {"free", sample_chains},
+                    {"hostile", sample_hostile},     {"instant", sample_instant},
+                    {"empty", sample_empty},         {"robust", sample_robust},
+                    {"loop", sample_loop},           {"progress", sample_progress},
+                    {"machine", sample_machine},     {"hostile-machine", sample_hostile_machine},
                     {"large", sample_large}};
 enum { n_sample_kinds = sizeof sample_kinds / sizeof *sample_kinds, n_small_kinds = n_sample_kinds - 1 };
 #endif

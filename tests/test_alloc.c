@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 
 #include "engine/gaus/gaus_relaxation.h"
+#include "formats/format.h"
+#include "formats/ssp.h"
 #include "schedule/schedule.h"
 
 #include <errno.h>
@@ -526,6 +528,37 @@ static sked_status act_read(const void *data, sked_error *err)
     return st;
 }
 
+/* Reads a solved instance, binds its times and writes both. */
+static sked_status act_bind(const void *data, sked_error *err)
+{
+    const file_case *c = data;
+    sked_graph *g = NULL;
+    sked_schedule *s = NULL;
+    sked_problem p;
+    sked_bind_options opt;
+    sked_binding bound = {.size = sizeof bound};
+    sked_bind_options_init(&opt);
+    opt.iterations = 20;
+    opt.time_limit = INFINITY;
+    sked_status st = sked_graph_read(c->path, NULL, &g, err);
+    if (st == SKED_OK) {
+        sked_problem_init(&p, g);
+        p.ii = 6;
+        st = sked_schedule_read(c->path, &p, &s, err);
+    }
+    if (st == SKED_OK)
+        st = sked_schedule_bind(&p, &opt, s, &bound, err);
+    sked_i_buffer out = {0};
+    if (st == SKED_OK)
+        st = sked_i_ssp_write(g, &(sked_i_ssp_times){s->start, NULL, s->ii}, &out, err);
+    if (st == SKED_OK)
+        st = out.failed ? sked_i_no_memory(err) : sked_i_native_schedule_write(&p, s, &out, err);
+    sked_i_buffer_free(&out);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+    return st;
+}
+
 typedef struct text_case {
     const char *name, *text;
     size_t size;
@@ -947,12 +980,17 @@ static void readers(void **state)
         "language.dot",
         "counted.stg",
         "json_wfformat14.json",
+        "modulo.mlir",
+        "chaining.mlir",
     };
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
         file_case c = {.format = NULL};
         snprintf(c.path, sizeof c.path, "%s/tests/data/%s", SKED_SOURCE_DIR, files[k]);
         fail_everywhere(files[k], act_read, &c);
     }
+    file_case c = {.format = NULL};
+    snprintf(c.path, sizeof c.path, "%s/tests/data/modulo.mlir", SKED_SOURCE_DIR);
+    fail_everywhere("binding", act_bind, &c);
 }
 
 /* x -> Relu -> y -> Relu -> z with the shape of x, as bytes of a ModelProto. */

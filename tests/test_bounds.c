@@ -110,6 +110,8 @@ static void memory_bounds_hold(void **state)
                               RANDOM_NEGATIVE,
                               RANDOM_KEEP,
                               RANDOM_KEEP | RANDOM_ZERO | RANDOM_LAGS,
+                              RANDOM_ORDER,
+                              RANDOM_ORDER | RANDOM_NEGATIVE | RANDOM_KEEP,
                               RANDOM_FIX_START,
                               RANDOM_DEVICES,
                               RANDOM_TRANSFERS,
@@ -158,8 +160,8 @@ static void rounded_windows_prove_nothing(void **state)
 static void pipelined_memory_bounds_hold(void **state)
 {
     (void)state;
-    const unsigned kinds[] = {RANDOM_LOOPS, RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES,
-                              RANDOM_LOOPS | RANDOM_NEGATIVE};
+    const unsigned kinds[] = {RANDOM_LOOPS, RANDOM_LOOPS | RANDOM_LAGS | RANDOM_ORDER,
+                              RANDOM_LOOPS | RANDOM_RESOURCES, RANDOM_LOOPS | RANDOM_NEGATIVE};
     tally t = {0};
     for (size_t k = 0; k < 4; k++)
         for (int seed = 0; seed < 60; seed++) {
@@ -196,7 +198,7 @@ static double alive_between(const sked_graph *g, const uint8_t *side, unsigned s
             const bool later = started >> g->edge_to[e] & 1;
             if (later && !in && g->edge_lag[e] >= 0)
                 return INFINITY;
-            read = read || !later;
+            read = read || (!later && sked_i_passes(g, e));
         }
         sum += read && in ? g->memory[v] : 0;
     }
@@ -215,7 +217,8 @@ static void cuts_agree_with_enumeration(void **state)
         uint8_t side[9];
         double least = INFINITY;
         sked_i_bound_effort ample = {.work = 1e6}, little = {.work = random_int(&rng, 10, 60)};
-        random_problem_make((uint64_t)seed, seed % 2 ? RANDOM_LAGS : RANDOM_NEGATIVE, 4, 9, &r);
+        random_problem_make((uint64_t)seed, seed % 2 ? RANDOM_LAGS | RANDOM_ORDER : RANDOM_NEGATIVE, 4, 9,
+                            &r);
         const int32_t n = r.graph->n_ops, first = random_int(&rng, 0, n / 2),
                       last = random_int(&rng, n / 2, n);
         for (int32_t k = 0; k < n; k++) /* closed under the order of the edges */
@@ -270,7 +273,7 @@ static double sum_of_lives(const sked_graph *g, double ii, const int *start)
                 continue;
             if (apart < g->edge_lag[e])
                 return INFINITY;
-            life = fmax(life, apart);
+            life = sked_i_passes(g, e) ? fmax(life, apart) : life;
         }
         sum += g->memory[v] * life;
     }
@@ -299,7 +302,8 @@ static void sums_of_lives_agree_with_enumeration(void **state)
         sked_i_life_flow flow;
         double ii = 0, sum, part;
         sked_i_bound_effort ample = {.work = 1e6}, little = {.work = seed % 40};
-        random_problem_make((uint64_t)seed, RANDOM_LOOPS | (seed % 2 ? RANDOM_LAGS : RANDOM_NEGATIVE), 2, 4,
+        random_problem_make((uint64_t)seed,
+                            RANDOM_LOOPS | (seed % 2 ? RANDOM_LAGS | RANDOM_ORDER : RANDOM_NEGATIVE), 2, 4,
                             &r);
         if (seed % 3) {
             r.problem.objective = SKED_OBJECTIVE_II;
@@ -362,7 +366,8 @@ static void least_communication_agrees_with_enumeration(void **state)
         double late[4];
         int whole[4];
         sked_i_bound_effort ample = {.work = 1e6}, little = {.work = seed % 20}, free = {.work = 1e6};
-        random_problem_make((uint64_t)seed, RANDOM_LOOPS | (seed % 2 ? RANDOM_LAGS : RANDOM_NEGATIVE), 2, 4,
+        random_problem_make((uint64_t)seed,
+                            RANDOM_LOOPS | (seed % 2 ? RANDOM_LAGS | RANDOM_ORDER : RANDOM_NEGATIVE), 2, 4,
                             &r);
         if (seed % 3) {
             r.problem.objective = SKED_OBJECTIVE_II;
@@ -403,7 +408,8 @@ static void prices_hold(void **state)
         sked_i_life_flow flow;
         double early[5], late[5], horizon, bound;
         sked_i_bound_effort effort = {.work = 2e4};
-        random_problem_make((uint64_t)seed, seed % 2 ? RANDOM_LAGS | RANDOM_ZERO : RANDOM_KEEP, 3, 5, &r);
+        random_problem_make((uint64_t)seed, seed % 2 ? RANDOM_LAGS | RANDOM_ZERO : RANDOM_KEEP | RANDOM_ORDER,
+                            3, 5, &r);
         OK(sked_problem_bound(&r.problem, &horizon, NULL, err));
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
         r.problem.horizon = horizon += seed % 4;

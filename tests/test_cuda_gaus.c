@@ -49,6 +49,8 @@ static void make_edges(sample *x, sked_i_rng *rng)
             x->kind[count] = carried ? SKED_I_GAUS_EDGE_CARRIED : SKED_I_GAUS_EDGE_FORWARD;
             if (x->s.zeros && sked_i_rng_below(rng, 5) == 0)
                 x->kind[count] = SKED_I_GAUS_EDGE_IGNORED;
+            else if (x->s.zeros && sked_i_rng_below(rng, 4) == 0)
+                x->kind[count] |= SKED_I_GAUS_EDGE_ORDERS;
             x->shift[count] = carried ? x->s.period * random_int(rng, 1, 2) : 0;
             x->gap[count] = random_int(rng, 0, 3) - x->shift[count];
             x->bytes[count] = (double)sked_i_rng_below(rng, 3);

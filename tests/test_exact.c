@@ -1,9 +1,11 @@
 /* The exact method against brute force, its proofs of infeasibility, refusals, determinism. */
+#define _POSIX_C_SOURCE 200809L
 #include "brute_force.h"
 #include "random_problem.h"
 #include "test.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 typedef struct settings {
     const char *list[4];
@@ -195,13 +197,11 @@ static double processor_time(void)
     return seconds;
 }
 
-/* CBC's first relaxation of such a model takes seconds; limits and stops are kept all the same. */
-static void cbc_stops_at_once(void **state)
+/* CBC's first relaxation of such a model takes seconds. */
+static sked_graph *slow_for_cbc(void)
 {
-    (void)state;
     sked_builder *b = NULL;
     sked_graph *g = NULL;
-    sked_problem p;
     sked_i_rng rng;
     sked_i_rng_seed(&rng, 1, 0);
     OK(sked_builder_create(&b, err));
@@ -217,25 +217,89 @@ static void cbc_stops_at_once(void **state)
         }
     }
     OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+/* A run of one second, whatever the iterations: its processor time, and no proof. */
+static void one_second(const sked_problem *p, int threads, int64_t iterations)
+{
+    sked_run_options opt;
+    sked_result result = {.size = sizeof result};
+    sked_run_options_init(&opt);
+    opt.time_limit = 1;
+    opt.threads = threads;
+    opt.iterations = iterations;
+    const double before = processor_time();
+    OK(sked_method_run("exact", p, &opt, &result, err));
+    const double used = processor_time() - before;
+    if (used > threads + 0.8)
+        fail_msg("%g s on %d threads of 1 s, %d iterations", used, threads, (int)iterations);
+    assert_true(!result.optimal);
+    sked_result_clear(&result);
+}
+
+/* Limits and stops are kept all the same. */
+static void cbc_stops_at_once(void **state)
+{
+    (void)state;
+    sked_graph *g = slow_for_cbc();
+    sked_problem p;
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
     p.horizon = 60;
-    for (int threads = 1; threads <= 2; threads++) {
-        sked_run_options opt;
-        sked_result result = {.size = sizeof result};
-        sked_run_options_init(&opt);
-        opt.time_limit = 1;
-        opt.threads = threads;
-        const double before = processor_time();
-        OK(sked_method_run("exact", &p, &opt, &result, err));
-        const double used = processor_time() - before;
-        if (used > threads + 0.8)
-            fail_msg("%g s on %d threads of 1 s", used, threads);
-        assert_true(!result.optimal);
-        sked_result_clear(&result);
-    }
+    one_second(&p, 1, 0);
+    one_second(&p, 1, 7);
+    one_second(&p, 2, 0);
     sked_graph_destroy(g);
-    sked_builder_destroy(b);
+}
+
+/* Without a process that can be ended, CBC is not asked: the limit holds, and no run fails that has a
+ * schedule. */
+static void no_process_for_cbc(void **state)
+{
+    (void)state;
+    struct rlimit files, none = {0};
+    sked_graph *g = slow_for_cbc();
+    sked_result result = {.size = sizeof result};
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.horizon = 60;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none.rlim_max = files.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0); /* no pipe */
+    one_second(&p, 1, 7);
+    FAILS(SKED_ERR_STOPPED, "no process", run_exact(&p, alone, &result, err));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    sked_graph_destroy(g);
+}
+
+/* What a program has printed before, CBC's process does not print again. */
+static void nothing_is_printed_twice(void **state)
+{
+    (void)state;
+    random_problem r;
+    sked_result result = {.size = sizeof result};
+    FILE *const f = tmpfile();
+    assert_non_null(f);
+    fflush(stdout);
+    const int kept = dup(STDOUT_FILENO);
+    random_problem_make(1, 0, 6, 6, &r);
+    r.problem.objective = SKED_OBJECTIVE_RESOURCE;
+    r.problem.horizon = 30;
+    assert_true(dup2(fileno(f), STDOUT_FILENO) >= 0);
+    printf("once");
+    sked_error e = {0};
+    const sked_status st = run_exact(&r.problem, alone, &result, &e);
+    fflush(stdout);
+    assert_true(dup2(kept, STDOUT_FILENO) >= 0);
+    close(kept);
+    assert_int_equal(st, SKED_OK);
+    assert_int_equal(lseek(fileno(f), 0, SEEK_END), 4);
+    fclose(f);
+    sked_result_clear(&result);
+    random_problem_free(&r);
 }
 
 static void refuses_what_is_too_large(void **state)
@@ -313,6 +377,8 @@ int main(void)
         cmocka_unit_test(models_meet_brute_force),
         cmocka_unit_test(loops_meet_brute_force),
         cmocka_unit_test(cbc_stops_at_once),
+        cmocka_unit_test(no_process_for_cbc),
+        cmocka_unit_test(nothing_is_printed_twice),
         cmocka_unit_test(refuses_what_is_too_large),
         cmocka_unit_test(no_proof_by_running_out_of_time),
         cmocka_unit_test(loops_have_a_first_schedule),

@@ -41,7 +41,7 @@ static void close_to_optimal(void **state)
         for (uint64_t seed = 0; seed < 100; seed++) {
             random_problem r;
             sked_result got = {.size = sizeof got};
-            random_shape(seed, seed % 2 ? RANDOM_LAGS : 0, objective[k], &r);
+            random_shape(seed, seed % 2 ? RANDOM_LAGS : RANDOM_ORDER, objective[k], &r);
             if (r.problem.horizon <= 12) {
                 const double want = brute_force_times(&r.problem, 12);
                 OK(run(&r.problem, 300, INFINITY, NULL, &got, err));

@@ -477,7 +477,7 @@ static json_t *load_json(const char *path)
 static void test_schemas(void **state)
 {
     static const char *const graph[] = {"format", "name", "resources", "ops", "edges"};
-    static const char *const op[] = {"name", "type", "durations", "demand"};
+    static const char *const op[] = {"name", "type", "durations", "demand", "delay"};
     static const char *const edge[] = {"from", "to"};
     static const char *const schedule[] = {"format",       "graph",    "devices", "machine",
                                            "device_names", "makespan", "ii",      "ops"};
@@ -488,7 +488,7 @@ static void test_schemas(void **state)
     const json_t *ops = json_object_get(json_object_get(defs, "op"), "properties"),
                  *edges = json_object_get(json_object_get(defs, "edge"), "properties");
     check_schema_keys(json_object_get(s, "properties"), graph, 5, 0);
-    check_schema_keys(ops, op, 4, check_attributes(ops, false));
+    check_schema_keys(ops, op, 5, check_attributes(ops, false));
     check_schema_keys(edges, edge, 2, check_attributes(edges, true));
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-schedule-1.schema.json");
@@ -694,6 +694,32 @@ static void test_library_meaning(void **state)
     sked_graph_destroy(g);
 }
 
+static double attribute_of(const sked_graph *g, const char *name, int64_t i)
+{
+    double value[8];
+    sked_graph_attribute(g, sked_attribute_find(name), value);
+    return value[i];
+}
+
+/* What circuits and units need: delays, latencies, times by device. */
+static void test_library_of_units(void **state)
+{
+    sked_graph *g = NULL;
+    (void)state;
+    OK(apply_library(
+        "{\"types\":{\"Mul\":{\"latency\":3,\"delay\":{\"out\":0.5,\"in\":0.25}},\"SUB\":{\"delay\":0.75,"
+        "\"durations\":{\"gpu\":0.5,\"npu\":null}},\"*\":{}}}",
+        &g, err));
+    assert_true(attribute_of(g, "delay_in", 0) == 0.25 && attribute_of(g, "delay_out", 0) == 0.5);
+    assert_true(attribute_of(g, "delay_in", 1) == 0.75 && attribute_of(g, "delay_out", 1) == 0.75);
+    assert_true(attribute_of(g, "delay_in", 2) == 0 && attribute_of(g, "delay_out", 2) == 0);
+    assert_true(sked_graph_duration_on(g, 1, "gpu") == 0.5 && isinf(sked_graph_duration_on(g, 1, "npu")));
+    assert_true(isnan(sked_graph_duration_on(g, 0, "gpu")) && sked_graph_duration(g, 1) == 9);
+    check_edge(g, 0, 0, 1, 3, 0, 0); /* the latency */
+    check_edge(g, 1, 0, 2, 1, 0, 0); /* was given */
+    sked_graph_destroy(g);
+}
+
 static void test_library_refuses(void **state)
 {
     static const bad list[] = {
@@ -703,7 +729,14 @@ static void test_library_refuses(void **state)
          "no type 'sub' (of op 's') and no \"*\" (did you mean 'sup'?)"},
         {"{\"types\":{\"mul\":{},\"sub\":{}}}", "op 'u' has no type"},
         {"{\"types\":{\"*\":{\"duration\":-1}}}", "\"duration\" must be 0 or more"},
-        {"{\"types\":{\"*\":{\"durations\":1}}}", "did you mean 'duration'?"},
+        {"{\"types\":{\"*\":{\"durration\":1}}}", "did you mean 'duration'?"},
+        {"{\"types\":{\"none\":{\"durations\":1},\"*\":{}}}", "an op's durations must be an object"},
+        {"{\"types\":{\"*\":{\"durations\":{\"gpu\":-1}}}}", "a duration must be 0 or more"},
+        {"{\"types\":{\"*\":{\"durations\":{\"gpu\":1,\"gpu\":2}}}}", "gpu"},
+        {"{\"types\":{\"*\":{\"latency\":-1}}}", "\"latency\" must be 0 or more"},
+        {"{\"types\":{\"*\":{\"delay\":{\"in\":1,\"out\":-1}}}}", "a delay must be 0 or more"},
+        {"{\"types\":{\"*\":{\"delay\":{\"on\":1}}}}", "did you mean 'in'?"},
+        {"{\"types\":{\"*\":{\"delay\":\"1\"}}}", "a delay must be a number"},
         {"{\"types\":{\"*\":{\"demand\":{\"X\":1}}},\"resources\":{}}", "a demand on 'X'"},
         {"{\"types\":{\"*\":{\"demand\":{\"X\":-1}}}}", "must be 0 or more"},
         {"{\"types\":{\"*\":{\"demand\":{\"X\":0,\"X\":1}}}}", "two demands"},
@@ -1603,6 +1636,7 @@ int main(void)
         cmocka_unit_test(test_schedule_refuses),
         cmocka_unit_test(test_fix),
         cmocka_unit_test(test_library_meaning),
+        cmocka_unit_test(test_library_of_units),
         cmocka_unit_test(test_library_refuses),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_trace_as_profile),

@@ -7,16 +7,17 @@
 
 #define DATA SKED_SOURCE_DIR "/tests/data/"
 
-static const char *const formats[] = {"stg", "psplib", "rcp", "jobshop", "dot", "gml", "blif"};
+static const char *const formats[] = {"stg", "psplib", "rcp", "jobshop", "dot", "gml", "blif", "ssp"};
 enum { n_formats = sizeof formats / sizeof *formats };
 
 /* One small file of our own per line. */
 static const struct sample {
     const char *format, *file;
-} samples[] = {{"stg", "small.stg"},        {"stg", "counted.stg"},  {"psplib", "small.sm"},
-               {"rcp", "small.rcp"},        {"jobshop", "shop.txt"}, {"dot", "dfg.dot"},
-               {"dot", "language.dot"},     {"gml", "rw.gml"},       {"gml", "own.gml"},
-               {"blif", "full_adder.blif"}, {"blif", "counter.blif"}};
+} samples[] = {{"stg", "small.stg"},        {"stg", "counted.stg"},   {"psplib", "small.sm"},
+               {"rcp", "small.rcp"},        {"jobshop", "shop.txt"},  {"dot", "dfg.dot"},
+               {"dot", "language.dot"},     {"gml", "rw.gml"},        {"gml", "own.gml"},
+               {"blif", "full_adder.blif"}, {"blif", "counter.blif"}, {"ssp", "modulo.mlir"},
+               {"ssp", "chaining.mlir"}};
 enum { n_samples = sizeof samples / sizeof *samples };
 
 static sked_status parse(const char *format, const char *name, const char *text, size_t size, sked_graph **g,

@@ -212,10 +212,10 @@ static void add_sample(const sked_i_relaxation *m, const double *x, sample_sums 
             add_interval(m, sums->level[m->use_profile[u]], s[i], s[i] + m->duration[i], m->use_amount[u]);
         sums->late += fmax(0, x[i] + m->duration[i] - m->steps - 0.5);
         for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
-            const int j = m->g->edge_to[e], carried = m->kind[e] == SKED_I_GAUS_EDGE_CARRIED;
+            const int j = m->g->edge_to[e], carried = m->g->edge_distance[e] > 0;
             if (m->kind[e] == SKED_I_GAUS_EDGE_IGNORED)
                 continue;
-            last = s[j] + m->shift[e] > last ? s[j] + m->shift[e] : last;
+            last = sked_i_passes(m->g, e) && s[j] + m->shift[e] > last ? s[j] + m->shift[e] : last;
             sums->communication += m->bytes[e] * (x[j] - x[i] + m->shift[e]);
             sums->shortfall[carried] += fmax(0, m->gap[e] - 0.5 - (x[j] - x[i]));
         }
@@ -405,8 +405,9 @@ static void test_moves(void **state)
 {
     static const sked_objective objectives[] = {SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST,
                                                 SKED_OBJECTIVE_RESOURCE};
-    static const unsigned kinds[] = {0, RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_RESOURCES | RANDOM_ZERO,
-                                     RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES};
+    static const unsigned kinds[] = {
+        RANDOM_ORDER, RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_RESOURCES | RANDOM_ZERO,
+        RANDOM_LOOPS | RANDOM_LAGS | RANDOM_ORDER, RANDOM_LOOPS | RANDOM_RESOURCES};
     int moves = 0;
     (void)state;
     ONE_THREAD();
@@ -556,7 +557,7 @@ static void push_about(const sked_i_relaxation *m, uint64_t seed)
 
 static void test_pushes(void **state)
 {
-    static const unsigned kinds[] = {0, RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_ZERO};
+    static const unsigned kinds[] = {RANDOM_ORDER, RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_ZERO};
     int tried = 0;
     (void)state;
     ONE_THREAD();
@@ -611,8 +612,9 @@ static void legalise_random(const sked_i_relaxation *m, uint64_t seed, int *lega
 
 static void test_legaliser(void **state)
 {
-    static const unsigned kinds[] = {RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_RESOURCES,
-                                     RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES};
+    static const unsigned kinds[] = {RANDOM_LAGS | RANDOM_NEGATIVE | RANDOM_ORDER, RANDOM_RESOURCES,
+                                     RANDOM_LOOPS | RANDOM_LAGS | RANDOM_ORDER,
+                                     RANDOM_LOOPS | RANDOM_RESOURCES};
     int legal = 0;
     (void)state;
     ONE_THREAD();
@@ -672,7 +674,7 @@ static void test_means(void **state)
         double mu[20];
         const int period = seed % 4 >= 2 ? 5 + (int)seed % 7 : 0;
         random_problem_make(seed,
-                            (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : 0) | RANDOM_HORIZON |
+                            (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : RANDOM_ORDER) | RANDOM_HORIZON |
                                 (period > 0 ? RANDOM_LOOPS : 0),
                             3, 20, &r);
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
@@ -913,8 +915,8 @@ static void test_against_exhaustive_search(void **state)
 {
     static const sked_objective objectives[] = {SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST,
                                                 SKED_OBJECTIVE_RESOURCE};
-    static const unsigned kinds[] = {RANDOM_LAGS, RANDOM_RESOURCES, RANDOM_ZERO, RANDOM_NEGATIVE,
-                                     RANDOM_FIX_START};
+    static const unsigned kinds[] = {RANDOM_LAGS | RANDOM_ORDER, RANDOM_RESOURCES, RANDOM_ZERO,
+                                     RANDOM_NEGATIVE, RANDOM_FIX_START};
     int met = 0, all = 0;
     (void)state;
     ONE_THREAD();
@@ -990,7 +992,7 @@ static void test_pipelined(void **state)
         random_problem r;
         sked_result result = {.size = sizeof result};
         sked_error why = {0};
-        random_problem_make(seed, RANDOM_LOOPS | (seed % 2 ? RANDOM_RESOURCES : 0), 3, 4, &r);
+        random_problem_make(seed, RANDOM_LOOPS | (seed % 2 ? RANDOM_RESOURCES : RANDOM_ORDER), 3, 4, &r);
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
         r.problem.ii = 7;
         r.problem.horizon = 12;

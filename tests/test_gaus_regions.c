@@ -122,7 +122,12 @@ static void test_random_problems(void **state)
         random_problem r;
         sked_i_relaxation *m = NULL;
         double start[40], before = 0;
-        random_problem_make(seed, (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : 0) | RANDOM_HORIZON, 3, 40, &r);
+        random_problem_make(seed,
+                            (seed % 2        ? RANDOM_LAGS | RANDOM_NEGATIVE
+                             : seed % 8 == 2 ? RANDOM_ORDER
+                                             : 0) |
+                                RANDOM_HORIZON,
+                            3, 40, &r);
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
         r.problem.horizon += 6;
         OK(sked_i_relaxation_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));

@@ -210,7 +210,8 @@ static void end_balance(sked_sampler *m, const sked_i_batch_f32 *b, const sked_i
     sked_i_sampler_step_log_z(m, &adam, gradient);
 }
 
-static void train(sked_sampler *m, sked_i_policy_f32 *p, int updates, double rate, int batch)
+/* lambda: credit by steps, as training has it; NAN: the loss of whole trajectories. */
+static void train(sked_sampler *m, sked_i_policy_f32 *p, int updates, double rate, int batch, double lambda)
 {
     sked_i_batch_f32 *b = NULL;
     sked_i_log_z_input in;
@@ -222,6 +223,9 @@ static void train(sked_sampler *m, sked_i_policy_f32 *p, int updates, double rat
         sked_i_policy_prepare_f32(p, m->parameter, temperatures[u % n_temperatures]);
         if (m->log_z)
             begin_balance(m, b, temperatures[u % n_temperatures], &in);
+        const sked_i_loss steps = {.by_steps = true, .lambda = 1 - (1 - lambda) * (1 - (double)u / updates)};
+        if (!isnan(lambda))
+            OK(sked_i_batch_set_loss_f32(b, &steps, err));
         OK(batch_learn(b, batch / 8, 9, (uint64_t)u * 1000, gradient, err));
         m->rate = rate * (1 - (double)u / updates);
         if (m->log_z)
@@ -278,7 +282,7 @@ static const sked_i_sizes tiny_sizes[] = {
 };
 
 static void check_tiny_by(const tiny *t, const sked_i_sizes *sizes, sked_i_loss_id loss, int updates,
-                          double rate)
+                          double rate, double lambda)
 {
     sked_graph *g = tiny_graph(t);
     sked_machine *machine = NULL;
@@ -308,7 +312,7 @@ static void check_tiny_by(const tiny *t, const sked_i_sizes *sizes, sked_i_loss_
     if (loss == SKED_I_LOSS_TB)
         OK(sked_i_sampler_open_log_z(m, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
-    train(m, p, updates, rate, 32);
+    train(m, p, updates, rate, 32, lambda);
     for (int k = 0; k < n_temperatures; k++) {
         l.temperature = temperatures[k];
         l.count = l.trajectories = 0;
@@ -331,7 +335,7 @@ static void check_tiny_by(const tiny *t, const sked_i_sizes *sizes, sked_i_loss_
 
 static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates, double rate)
 {
-    check_tiny_by(t, sizes, SKED_I_LOSS_VARIANCE, updates, rate);
+    check_tiny_by(t, sizes, SKED_I_LOSS_VARIANCE, updates, rate, NAN);
 }
 
 static const tiny problems[] = {
@@ -390,9 +394,21 @@ static void test_tiny_problems_balanced(void **state)
 {
     (void)state;
     ONE_THREAD();
-    check_tiny_by(&problems[4], &tiny_sizes[0], SKED_I_LOSS_TB, 2000, 4e-3);
-    check_tiny_by(&problems[1], &tiny_sizes[1], SKED_I_LOSS_TB, 2000, 4e-3);
-    check_tiny_by(&problems[0], &tiny_sizes[2], SKED_I_LOSS_TB, 2200, 3e-3);
+    check_tiny_by(&problems[4], &tiny_sizes[0], SKED_I_LOSS_TB, 2000, 4e-3, NAN);
+    check_tiny_by(&problems[1], &tiny_sizes[1], SKED_I_LOSS_TB, 2000, 4e-3, NAN);
+    check_tiny_by(&problems[0], &tiny_sizes[2], SKED_I_LOSS_TB, 2200, 3e-3, NAN);
+}
+
+/* Credit by steps from lambda 0.6 to 1, with transfers, and with backward policies that are learned by
+ * likelihood: exact, too. */
+static void test_tiny_problems_by_steps(void **state)
+{
+    (void)state;
+    ONE_THREAD();
+    check_tiny_by(&problems[4], &tiny_sizes[0], SKED_I_LOSS_VARIANCE, 3000, 4e-3, 0.6);
+    check_tiny_by(&problems[1], &tiny_sizes[1], SKED_I_LOSS_VARIANCE, 2500, 4e-3, 0.6);
+    check_tiny_by(&problems[1], &tiny_sizes[2], SKED_I_LOSS_VARIANCE, 1500, 3e-3, 0.6);
+    check_tiny_by(&problems[0], &tiny_sizes[3], SKED_I_LOSS_VARIANCE, 1500, 3e-3, 0.6);
 }
 
 /* ------------------------------------------------------------------ models, training, sampling */
@@ -415,6 +431,8 @@ static const char *const kinds[][3] = {
     {"policy=encode-once", "backward=uniform", "loss=tb"},
     {"policy=stepwise", "backward=auto", "loss=tb"},
     {"policy=encode-once", "backward=auto", "loss=ppo"},
+    {"policy=encode-once", "backward=uniform", "credit=steps"},
+    {"policy=stepwise", "backward=learned", "credit=steps"},
     {"policy=stepwise", "backward=auto", "loss=ppo"},
 };
 enum { n_kinds = 5, RULED = 4, BALANCED = 5, n_trainings = sizeof kinds / sizeof *kinds };
@@ -1236,6 +1254,7 @@ int main(void)
         cmocka_unit_test(test_tiny_problems_backwards),
         cmocka_unit_test(test_tiny_problems_stepwise),
         cmocka_unit_test(test_tiny_problems_balanced),
+        cmocka_unit_test(test_tiny_problems_by_steps),
         cmocka_unit_test(test_resume_is_bit_identical),
         cmocka_unit_test(test_a_model_knows_its_loss),
         cmocka_unit_test(test_ppo_makes_schedules_better),

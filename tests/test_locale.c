@@ -232,7 +232,7 @@ static void reports(void **state)
     (void)state;
     NEED_COMMA();
     setlocale(LC_ALL, "C");
-    sample s = {0}, pipelined = {0};
+    sample s = {0}, pipelined = {0}, chained = {0};
     sked_curve_point a = {.seconds = 0.0015, .evaluations = 3, .value = 25.5, .bound = 1.5, .method = "list"};
     sked_curve_point b = {.seconds = 0.25, .evaluations = 9, .value = 22.25, .bound = 2.5, .method = "brkga"};
     sked_curve_point *const curve[] = {&a, &b};
@@ -243,9 +243,14 @@ static void reports(void **state)
     s.data.curve = curve;
     s.data.n_curve = 2;
     sample_pipelined(&pipelined);
+    sample_chained(&chained);
     int written = 0;
     for (int i = 0; i < sked_report_count(); i++) {
         sked_error e = {0};
+        if (strcmp(sked_report_at(i)->name, "ssp") == 0) {
+            check_writer("ssp", write_report, &chained, FILE_OF("report"), i);
+            written |= 1 << i;
+        }
         if (sked_report_write(&pipelined.data, FILE_OF("probe"), sked_report_at(i)->name, &e) == SKED_OK)
             check_writer("pipelined", write_report, &pipelined, FILE_OF("report"), i);
     }
@@ -267,6 +272,7 @@ static void reports(void **state)
     sked_sweep_result_clear(&sweep);
     sample_free(&s);
     sample_free(&pipelined);
+    sample_free(&chained);
 }
 
 /* ------------------------------------------------------------------ logs and other programs */

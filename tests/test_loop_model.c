@@ -551,7 +551,9 @@ static const int32_t fixed_device[] = {-1, 0, -1, -1};
     X(fix_device, fixed_device)           \
     X(fix_start, fixed_start)             \
     X(memory_limit, 50)                   \
-    X(lifetime, SKED_LIFETIME_FINISH)
+    X(lifetime, SKED_LIFETIME_FINISH)     \
+    X(clock, 5)                           \
+    X(io, SKED_IO_ALIGNED)
 FIELDS(FLIP)
 
 static void records_tell_problems_apart(void **state)

@@ -33,6 +33,8 @@ static void give_memory(random_problem *r, sked_i_rng *rng, int low, int high)
 
 static const unsigned kinds[] = {0,
                                  RANDOM_KEEP,
+                                 RANDOM_ORDER,
+                                 RANDOM_DEVICES | RANDOM_KEEP | RANDOM_ORDER,
                                  RANDOM_DEVICES,
                                  RANDOM_DEVICES | RANDOM_KEEP | RANDOM_ZERO,
                                  RANDOM_TRANSFERS,
@@ -287,6 +289,7 @@ static void exact_meets_brute_force(void **state)
     (void)state;
     static const unsigned one_place[] = {0,
                                          RANDOM_KEEP,
+                                         RANDOM_ORDER,
                                          RANDOM_KEEP | RANDOM_ZERO | RANDOM_LAGS,
                                          RANDOM_RESOURCES | RANDOM_LAGS,
                                          RANDOM_NEGATIVE | RANDOM_LAGS,

@@ -140,6 +140,12 @@ static bool refuses_gaps(const sked_problem *p, sked_status st, const sked_error
     return st == SKED_ERR_UNSUPPORTED && p->machine != NULL && strstr(why->message, "link between every two");
 }
 
+/* registers is for pipelines. */
+static bool refuses_one_shot(const sked_problem *p, sked_status st, const sked_error *why)
+{
+    return st == SKED_ERR_UNSUPPORTED && p->ii == 0 && strstr(why->message, "an interval");
+}
+
 /* Runs twice; the second run must repeat the first. */
 static outcome run_twice(const char *method, const char *name, uint64_t seed, const sked_problem *p)
 {
@@ -155,7 +161,8 @@ static outcome run_twice(const char *method, const char *name, uint64_t seed, co
     /* features say what a method takes, not in which combinations */
     const bool combined =
         p->fix_device != NULL || (p->objective != SKED_OBJECTIVE_MAKESPAN && p->devices > 0);
-    if (refuses_reals(p, st, &why) || refuses_gaps(p, st, &why) || (st == SKED_ERR_UNSUPPORTED && combined))
+    if (refuses_reals(p, st, &why) || refuses_gaps(p, st, &why) || refuses_one_shot(p, st, &why) ||
+        (st == SKED_ERR_UNSUPPORTED && combined))
         return REFUSED;
     if (st != SKED_OK)
         fail_msg("%s, %s, seed %d: %s", method, name, (int)seed, why.message);

@@ -541,7 +541,8 @@ static void schedules(void **state)
     sked_measurement measured = {.size = sizeof measured};
     sked_schedule *s = NULL;
     const sked_schedule *const one[] = {x->schedule};
-    double peak[2];
+    double peak[2], *bits;
+    int32_t count;
     for (int k = 0; k < INTS; k++) {
         if (wrong_int[k] < 0) {
             FAILS(SKED_ERR_ARGUMENT, "0 or more", sked_schedule_create(wrong_int[k], 2, &s, err));
@@ -560,6 +561,8 @@ static void schedules(void **state)
             FAILS(SKED_ERR_INVALID, "", sked_schedule_validate(&x->problem, x->schedule, err));
             FAILS(SKED_ERR_INVALID, "", sked_schedule_measure(&x->problem, x->schedule, &m, err));
             FAILS(SKED_ERR_INVALID, "", sked_schedule_device_memory(&x->problem, x->schedule, peak, err));
+            FAILS(SKED_ERR_INVALID, "",
+                  sked_schedule_registers(&x->problem, x->schedule, &bits, &count, err));
             FAILS(SKED_ERR_INVALID, "", sked_schedules_diversity(&x->problem, one, 1, &d, err));
             FAILS(SKED_ERR_INVALID, "", sked_schedules_write(&x->problem, one, 1, x->file, err));
             FAILS(SKED_ERR_INVALID, "", sked_target_measure(x->target, x->schedule, &measured, err));

@@ -810,7 +810,7 @@ static void bad_sweeps(void **state)
     opt.n_values = 2;
     FAILS(SKED_ERR_ARGUMENT, "not -1", sked_sweep("list", &p, &opt, NULL, &w, err));
     opt.n_values = 1;
-    opt.parameter = (sked_sweep_parameter)4;
+    opt.parameter = (sked_sweep_parameter)99;
     FAILS(SKED_ERR_ARGUMENT, "a parameter", sked_sweep("list", &p, &opt, NULL, &w, err));
     opt.parameter = SKED_SWEEP_HORIZON;
     FAILS(SKED_ERR_ARGUMENT, "no method is called", sked_sweep("lst", &p, &opt, NULL, &w, err));

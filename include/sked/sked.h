@@ -119,6 +119,8 @@ typedef struct sked_read_options {
     const char *library; /* op library JSON; NULL: none */
     const char *profile; /* durations by op name, JSON {"name": seconds}; NULL: none */
     int64_t max_bytes;   /* input limit; 0 = 8 GiB */
+    const char
+        *instance; /* of a file that has several: by name, or else by number from 1; NULL: the only one */
 } sked_read_options;
 SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
 SKED_INIT_INPUT(sked_read_options)
@@ -310,17 +312,30 @@ typedef enum sked_objective {
 #define SKED_II_AUTO (-1.0)
 
 /* When a reader lets a value go. */
-#define SKED_LIFETIME_LIST(X)                                                  \
-    X(AUTO, "auto", "finish with a memory limit or device memory, else start") \
-    X(START, "start", "a value lives until its last reader starts")            \
-    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")
+#define SKED_LIFETIME_LIST(X)                                                                       \
+    X(AUTO, "auto", "finish with a memory limit or device memory, result with a clock, else start") \
+    X(START, "start", "a value lives until its last reader starts")                                 \
+    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")      \
+    X(RESULT, "result", "a value lives from when its result is there until its last reader starts: registers")
 typedef enum sked_lifetime {
 #define SKED_X(name, text, help) SKED_LIFETIME_##name,
     SKED_LIFETIME_LIST(SKED_X)
 #undef SKED_X
 } sked_lifetime;
-/* "auto", "start" or "finish". */
+/* "auto", "start", ... */
 SKED_API const char *sked_lifetime_name(sked_lifetime l);
+
+/* When values enter and leave a problem. */
+#define SKED_IO_LIST(X)                  \
+    X(FREE, "free", "as the graph says") \
+    X(ALIGNED, "aligned", "ops without predecessors start at 0, and values without readers live to the end")
+typedef enum sked_io {
+#define SKED_X(name, text, help) SKED_IO_##name,
+    SKED_IO_LIST(SKED_X)
+#undef SKED_X
+} sked_io;
+/* "free" or "aligned". */
+SKED_API const char *sked_io_name(sked_io io);
 
 /* A graph on a machine. Plain data: fill with sked_problem_init, then change what differs. */
 typedef struct sked_problem {
@@ -340,6 +355,8 @@ typedef struct sked_problem {
                                     devices, latency and bandwidth are its own */
     double memory_limit;         /* of all values held at a time, on all devices together; INFINITY: none */
     sked_lifetime lifetime;
+    double clock; /* period, in the unit of delays: chained ops share a cycle (docs/hardware.md); 0: none */
+    sked_io io;
 } sked_problem;
 SKED_API void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g);
 static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
@@ -369,6 +386,13 @@ typedef struct sked_schedule {
     double ii;       /* 0: not pipelined */
     double *start;   /* [ops] */
     int32_t *device; /* [ops] or NULL */
+    double *phase;   /* [ops] with a clock: when in its cycle an op begins; or NULL */
+    int64_t demands; /* of all ops, where units are given */
+    int64_t
+        *unit_at;  /* [demands + 1] where the units of each demand begin, by op, then by resource; or NULL */
+    int32_t *unit; /* units that ops hold, from 0 within each pool */
+    int64_t *register_at; /* [ops + 1] where the registers of each op begin; or NULL */
+    int32_t *registers;   /* that hold its value, one after another */
 } sked_schedule;
 /* All ops at 0, on device 0; devices 0: without the array device. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out,
@@ -400,6 +424,43 @@ SKED_API SKED_MUST_CHECK sked_status sked_fix_read(const char *path, const sked_
 SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char *text, size_t size,
                                                     const sked_problem *p, int32_t **fix_device,
                                                     double **fix_start, sked_error *err);
+
+/* ------------------------------------------------------------------ binding */
+
+typedef struct sked_bind_options {
+    size_t size;
+    uint64_t seed;
+    double time_limit;                 /* seconds; preset 1 */
+    int64_t iterations;                /* moves; 0: no limit but time */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: keep what is found */
+} sked_bind_options;
+SKED_API void sked_bind_options_init_sized(sked_bind_options *opt, size_t size);
+SKED_INIT_INPUT(sked_bind_options)
+
+typedef struct sked_binding {
+    size_t size;
+    int32_t registers; /* in all */
+    int64_t
+        sources; /* inputs of multiplexers: distinct sources of each input of a unit and of each register */
+    int64_t first_sources; /* before the search */
+    int64_t iterations;
+    char note[200]; /* pools that could not be bound; "" */
+} sked_binding;
+SKED_INIT_OUTPUT(sked_binding)
+/*
+ * Gives each op of a valid schedule the units of every pool that it holds, the same ones in every iteration,
+ * and its value the registers that hold it from start + lag to its last reader's start. As many units as the
+ * ops need at once, or few more where intervals fold; then moves that lower the number of sources, until a
+ * limit. Pools of amounts that are no whole numbers, and those that would need more than their capacity, stay
+ * unbound.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_bind(const sked_problem *p, const sked_bind_options *opt,
+                                                        sked_schedule *s, sked_binding *out, sked_error *err);
+/* The units of a pool that an op holds: their number, and *units, the schedule's own array. 0: unbound. */
+SKED_API int32_t sked_schedule_units(const sked_graph *g, const sked_schedule *s, int32_t op,
+                                     int32_t resource, const int32_t **units);
+/* The registers of an op's value, in the order in which it passes them; 0: none. */
+SKED_API int32_t sked_schedule_op_registers(const sked_schedule *s, int32_t op, const int32_t **registers);
 
 /* ------------------------------------------------------------------ options */
 
@@ -550,6 +611,13 @@ SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, cons
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s,
                                                             sked_error *err);
 
+/*
+ * With a clock: when in its cycle each op of a valid schedule begins, phase[ops]. A result has them already.
+ * ARGUMENT without a clock. O(ops + edges) where no chain leads through a loop-carried edge.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_phases(const sked_problem *p, const sked_schedule *s,
+                                                          double *phase, sked_error *err);
+
 typedef struct sked_metrics {
     size_t size;
     double makespan;      /* latest finish */
@@ -572,6 +640,14 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_problem *p,
                                                                  const sked_schedule *s, double *peak,
                                                                  sked_error *err);
+/*
+ * The registers of a schedule of whole cycles: (*bits)[k] is what values hold from cycle k to k + 1, all
+ * iterations apart; *count reaches up to the last cycle that any is held over. At interval 1 their sum is the
+ * peak memory. The array ends with sked_free. UNSUPPORTED: starts that are not whole, or a million cycles and
+ * more. O(ops + edges + cycles).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_registers(const sked_problem *p, const sked_schedule *s,
+                                                             double **bits, int32_t *count, sked_error *err);
 /*
  * Lower bound of p's objective over all valid schedules (critical path, area with heads and tails per
  * resource and device set, ResMII/RecMII). `why` (may be NULL) gets the name of the bound that decides.
@@ -647,11 +723,12 @@ SKED_API bool sked_file_same(const char *a, const char *b);
 /* ------------------------------------------------------------------ sweeps */
 
 /* Parameter, its name, what it trades against the objective. */
-#define SKED_SWEEP_LIST(X)             \
-    X(HORIZON, "horizon", "makespan")  \
-    X(II, "ii", "ii")                  \
-    X(ALPHA, "alpha", "communication") \
-    X(MEMORY_LIMIT, "memory-limit", "memory-limit")
+#define SKED_SWEEP_LIST(X)                          \
+    X(HORIZON, "horizon", "makespan")               \
+    X(II, "ii", "ii")                               \
+    X(ALPHA, "alpha", "communication")              \
+    X(MEMORY_LIMIT, "memory-limit", "memory-limit") \
+    X(CLOCK, "clock", "clock")
 typedef enum sked_sweep_parameter {
 #define SKED_X(name, text, axis) SKED_SWEEP_##name,
     SKED_SWEEP_LIST(SKED_X)

@@ -490,6 +490,7 @@ def read(
     library: "Union[str, os.PathLike[str], None]" = None,
     resources: "Union[str, os.PathLike[str], None]" = None,
     profile: "Union[str, os.PathLike[str], None]" = None,
+    instance: Optional[str] = None,
 ) -> Graph:
     """Reads a graph: ONNX, JSON, DOT, GML, GraphML, STG and more (`sked.formats()`).
 
@@ -499,8 +500,9 @@ def read(
         library: op library, which gives durations and units by op type.
         resources: resource model of a GraphML file.
         profile: measured durations by op name.
+        instance: of a file that has several: its name, or else its number from 1.
     """
-    kept = [c_option(format), *map(c_path_option, (library, resources, profile))]
+    kept = [c_option(format), *map(c_path_option, (library, resources, profile)), c_option(instance)]
     out = ffi.new("sked_graph **")
     call(lib.sked_graph_read, c_path(path), _read_options(kept), out)
     return Graph._take(out)
@@ -509,7 +511,7 @@ def read(
 def _read_options(kept: List[Any]) -> Any:
     options = ffi.new("sked_read_options *")
     lib.sked_read_options_init_sized(options, ffi.sizeof("sked_read_options"))
-    options.format, options.library, options.resources, options.profile = kept
+    options.format, options.library, options.resources, options.profile, options.instance = kept
     return options
 
 
@@ -521,6 +523,7 @@ def parse(
     library: "Union[str, os.PathLike[str], None]" = None,
     resources: "Union[str, os.PathLike[str], None]" = None,
     profile: "Union[str, os.PathLike[str], None]" = None,
+    instance: Optional[str] = None,
 ) -> Graph:
     """Reads a graph from memory.
 
@@ -531,11 +534,12 @@ def parse(
         library: as for `read`.
         resources: as for `read`.
         profile: as for `read`.
+        instance: as for `read`.
     """
     if not isinstance(data, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"data: bytes or a text, not {named_kind(data)}")
     raw = data.encode() if isinstance(data, str) else _Raw(data)
-    kept = [c_option(format), *map(c_path_option, (library, resources, profile))]
+    kept = [c_option(format), *map(c_path_option, (library, resources, profile)), c_option(instance)]
     out = ffi.new("sked_graph **")
     call(
         lib.sked_graph_parse, c_text(name), ffi.from_buffer(raw), len(raw), _read_options(kept), out

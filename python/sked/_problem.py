@@ -29,6 +29,8 @@ class ProblemOptions(TypedDict, total=False):
     capacity: Optional[Mapping[str, float]]
     memory_limit: Optional[float]
     lifetime: str
+    clock: Optional[float]
+    io: str
     fix_device: Any
     fix_start: Any
 
@@ -64,7 +66,11 @@ class Problem:
         alpha: weight of communication in the cost objective.
         capacity: of resources by name, in place of the graph's own.
         memory_limit: of all values held at a time.
-        lifetime: "start", "finish" or "auto": when the last reader of a value lets it go.
+        lifetime: "start", "finish" or "auto": when the last reader of a value lets it go; "result": as
+            "start", and a value begins when its result is there. "auto" is "result" with a clock.
+        clock: clock period, in the unit of the ops' delays: ops in a chain share a cycle while they fit it.
+        io: "free", or "aligned": ops without predecessors start at 0, and values without readers live
+            to the end.
         fix_device: one device per op, -1 where it is free.
         fix_start: one start per op, nan where it is free.
 
@@ -83,6 +89,8 @@ class Problem:
         capacity: Optional[Mapping[str, float]] = None,
         memory_limit: Optional[float] = None,
         lifetime: str = "auto",
+        clock: Optional[float] = None,
+        io: str = "free",
         fix_device: "Optional[ArrayLike]" = None,
         fix_start: "Optional[ArrayLike]" = None,
     ) -> None:
@@ -99,10 +107,12 @@ class Problem:
         self._place()
         p.objective = _choice("objective", objective, names)
         p.lifetime = _choice("lifetime", lifetime, lifetimes)
+        p.io = _choice("io", io, _named("sked_io", lib.sked_io_name))
         for field, value in (
             ("horizon", horizon),
             ("alpha", alpha),
             ("memory_limit", memory_limit),
+            ("clock", clock),
         ):
             if value is not None:
                 fill(p, **{field: value})
@@ -117,6 +127,8 @@ class Problem:
             "capacity": None if capacity is None else dict(capacity),
             "memory_limit": memory_limit,
             "lifetime": lifetime,
+            "clock": clock,
+            "io": io,
             "fix_device": kept[0],
             "fix_start": kept[1],
         }

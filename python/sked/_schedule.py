@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._arrays import column, numbers, owned, view, wanted_column
-from ._check import c_option, c_path, flag, instance, integer, real
+from ._arrays import column, numbers, owned, pointer, view, wanted_column
+from ._call import LongCall
+from ._check import c_option, c_path, fill, flag, instance, integer, real
 from ._errors import ArgumentError, call
 from ._graph import Graph
 from ._machine import MachineLike
@@ -109,6 +110,15 @@ class Schedule:
         return view(self._c.device, len(self), "i4", self._c)  # type: ignore[no-any-return]
 
     @property
+    def phase(self) -> "Optional[NDArray[np.float64]]":
+        """With a clock: when in its cycle every op begins; None: there is no clock."""
+        if not self.problem._c.clock > 0:
+            return None
+        phase = np.zeros(len(self), dtype="f8")
+        call(lib.sked_schedule_phases, self.problem._c, self._c, pointer(phase, "f8"))
+        return phase
+
+    @property
     def finish(self) -> "NDArray[np.float64]":
         """Finish of every op."""
         return self.start + self.problem.durations(self.device)
@@ -156,9 +166,62 @@ class Schedule:
         )
         return peak
 
+    def registers(self) -> "NDArray[np.float64]":
+        """What values hold from each cycle to the next: at interval 1 the registers between the stages of a pipeline."""
+        bits, count = ffi.new("double **"), ffi.new("int32_t *")
+        call(lib.sked_schedule_registers, self.problem._c, self._c, bits, count)
+        held = np.frombuffer(ffi.buffer(bits[0], 8 * count[0]), dtype="f8").copy() if count[0] else np.zeros(0)
+        lib.sked_free(bits[0])
+        return held
+
     def validate(self) -> None:
         """Asks the independent judge; raises InvalidScheduleError with the first broken rule."""
         call(lib.sked_schedule_validate, self.problem._c, self._c)
+
+    def bind(self, time_limit: float = 1.0, *, iterations: int = 0, seed: int = 0) -> "Schedule":
+        """A copy whose ops have units of their pools and whose values have registers.
+
+        Args:
+            time_limit: seconds spent on fewer inputs of multiplexers.
+            iterations: steps of that search; 0: no limit but time.
+            seed: of its random numbers.
+        """
+        out, long = ffi.new("sked_schedule **"), LongCall()
+        call(lib.sked_schedule_clone, self._c, out)
+        owner = ffi.gc(out[0], lib.sked_schedule_destroy)
+        options, binding = ffi.new("sked_bind_options *"), ffi.new("sked_binding *")
+        lib.sked_bind_options_init_sized(options, ffi.sizeof("sked_bind_options"))
+        fill(options, iterations=iterations, seed=seed)
+        options.time_limit = real(time_limit, "time_limit")
+        options.stop = long.stop
+        binding.size = ffi.sizeof("sked_binding")
+        problem = self.problem._c
+        outcome = long.run(lib.sked_schedule_bind, problem, options, out[0], binding)
+        about = dict(self._about, sources=int(binding.sources))
+        bound: "Schedule" = outcome.result(lambda: Schedule._take(self._problem, out[0], owner, about))
+        return bound
+
+    @property
+    def units(self) -> "List[Dict[str, List[int]]]":
+        """For every op the units of each pool that it holds; empty before `bind`."""
+        graph, found = self.problem.graph, ffi.new("int32_t **")
+        rows: "List[Dict[str, List[int]]]" = [{} for _ in range(len(self))]
+        for r, name in enumerate(graph.resources):
+            for i, row in enumerate(rows):
+                n = lib.sked_schedule_units(graph._c, self._c, i, r, found)
+                if n > 0:
+                    row[name] = [int(found[0][k]) for k in range(n)]
+        return rows
+
+    @property
+    def op_registers(self) -> "List[List[int]]":
+        """For every op the registers that hold its value, one after another; empty before `bind`."""
+        found = ffi.new("int32_t **")
+        rows: "List[List[int]]" = []
+        for i in range(len(self)):
+            n = lib.sked_schedule_op_registers(self._c, i, found)
+            rows.append([int(found[0][k]) for k in range(n)])
+        return rows
 
     def __repr__(self) -> str:
         where = f" on {self._c.devices} devices" if self._c.devices else ""

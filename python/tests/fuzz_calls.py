@@ -347,6 +347,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "bytes": st.one_of(_AMOUNT, _COLUMN, st.sampled_from([None, "const:3"])),
     "candidates": _FEW,
     "capacity": st.one_of(_AMOUNT, _DICT),
+    "clock": _AMOUNT,
     "data": st.sampled_from(
         ["{}", b"", b"\0\xff", "digraph { a -> b }", "[" * 100, memoryview(b"{}")]
     ),
@@ -371,6 +372,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "i": _FEW,
     "inputs": st.one_of(_RESULTS, st.none()),
     "ii": st.one_of(_AMOUNT, st.just("auto")),
+    "io": st.sampled_from(["free", "aligned", "nonsense"]),
     "improve": _FEW,
     "index": _FEW,
     "iterations": _FEW,
@@ -378,7 +380,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "lag": st.one_of(_AMOUNT, _COLUMN),
     "latency": _AMOUNT,
     "library": _PATHS,
-    "lifetime": st.sampled_from(["auto", "start", "finish", "nonsense"]),
+    "lifetime": st.sampled_from(["auto", "start", "finish", "result", "nonsense"]),
     "local": st.booleans(),
     "log": _PATHS,
     "machine": st.one_of(MACHINES, st.sampled_from([None, 1, 2, 0, -1])),
@@ -503,6 +505,7 @@ def _look(thing: Any) -> None:
         "devices",
         "metrics",
         "device_memory",
+        "registers",
         "order",
     ):
         with contextlib.suppress(*ALLOWED):

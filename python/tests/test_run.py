@@ -103,6 +103,27 @@ def test_objectives(diamond):
         sked.schedule(diamond, 2, lifetime="long")
 
 
+def test_clock(tmp_path):
+    chain = sked.Graph()
+    for k in range(3):
+        chain.add_op(f"g{k}", 0, memory=1, delay_in=2, delay_out=2)
+        if k > 0:
+            chain.add_edge(k - 1, k)
+    r = sked.schedule(chain, clock=4, io="aligned", ii=1, objective="memory", horizon=1)
+    assert r.value == 1 and r.optimal
+    assert (r.schedule.start.tolist(), r.schedule.phase.tolist()) in (
+        ([0, 0, 1], [0, 2, 0]),
+        ([0, 1, 1], [0, 0, 2]),
+    )
+    assert sked.schedule(chain).schedule.phase is None
+    with pytest.raises(sked.InfeasibleError, match="op 'g0' has a delay of 2"):
+        sked.schedule(chain, clock=1)
+    with pytest.raises(sked.ArgumentError, match="io is one of free, aligned"):
+        sked.schedule(chain, clock=4, io="both")
+    with pytest.raises(sked.UnsupportedError, match="without devices"):
+        sked.schedule(chain, 2, clock=4)
+
+
 def test_problem(diamond, tmp_path):
     p = sked.Problem(diamond, 2, horizon=20)
     p.check()

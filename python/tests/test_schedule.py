@@ -26,6 +26,7 @@ def test_what_it_says(best, diamond):
     assert sorted(ops) == [0, 1, 2, 3]
     assert best.metrics()["speedup"] == pytest.approx(10 / 7)
     assert best.device_memory().shape == (2,)
+    assert best.registers().max() == best.metrics()["peak_memory"]
     assert "makespan 7" in repr(best)
     with pytest.raises(sked.ArgumentError, match="no device 2"):
         best.ops_of(2)

@@ -60,7 +60,7 @@ static inline void sked_i_gaus_measure(const sked_i_gaus_view *v, int32_t *cells
 
 SKED_I_GAUS_ANYWHERE static inline int sked_i_gaus_family(uint8_t edge_kind)
 {
-    return edge_kind == SKED_I_GAUS_EDGE_CARRIED ? SKED_I_GAUS_RECURRENCE : SKED_I_GAUS_DEPENDENCY;
+    return (edge_kind & SKED_I_GAUS_EDGE_CARRIED) != 0 ? SKED_I_GAUS_RECURRENCE : SKED_I_GAUS_DEPENDENCY;
 }
 
 /* Adds what the violations cost to value->total; coefficient gets dL/dV of every family. */

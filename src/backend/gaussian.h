@@ -27,12 +27,25 @@ typedef struct sked_i_gaus_view {
     const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
 } sked_i_gaus_view;
 
-/* What an edge is at the interval: a rule, one between iterations, or neither a rule nor a use. */
-enum { SKED_I_GAUS_EDGE_FORWARD, SKED_I_GAUS_EDGE_CARRIED, SKED_I_GAUS_EDGE_IGNORED };
+/*
+ * What an edge is at the interval: a rule and a use, both between iterations, neither; or, with ORDERS added
+ * to one of the first two, a rule alone.
+ */
+enum {
+    SKED_I_GAUS_EDGE_FORWARD,
+    SKED_I_GAUS_EDGE_CARRIED,
+    SKED_I_GAUS_EDGE_IGNORED,
+    SKED_I_GAUS_EDGE_ORDERS = 4
+};
 
 static inline bool sked_i_gaus_counts(const sked_i_gaus_view *v, int64_t e)
 {
     return v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
+}
+
+static inline bool sked_i_gaus_reads(const sked_i_gaus_view *v, int64_t e)
+{
+    return v->edge_kind[e] < SKED_I_GAUS_EDGE_IGNORED;
 }
 
 /* Constraint families, each with one multiplier and one penalty. */

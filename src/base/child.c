@@ -8,6 +8,7 @@
 #include <dirent.h>
 #endif
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/types.h>
@@ -20,6 +21,15 @@
 bool sked_i_child_send(int out, const void *record, size_t size)
 {
     return sked_i_write_all(out, record, (int64_t)size);
+}
+
+/* What the caller has printed and not yet written is in the child's buffers, too: the library may flush them.
+ */
+static void be_silent(void)
+{
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
+        _exit(1);
 }
 
 static void follow_parent(pid_t parent)
@@ -65,6 +75,7 @@ bool sked_i_child_start(sked_i_child *c, size_t size, void (*work)(void *data, i
     const pid_t self = getpid(), pid = fork();
     if (pid == 0) {
         close(ends[0]);
+        be_silent();
         follow_parent(self);
         work(data, ends[1]);
         _exit(0); /* without the caller's exit handlers and buffers */

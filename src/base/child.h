@@ -19,7 +19,7 @@ typedef struct sked_i_child {
 /*
  * Forks; the child runs work(data, pipe) and ends. It sees a copy of all memory, sends with
  * sked_i_child_send, and must not return to the caller's code in any other way. It dies with its parent.
- * Neither memory nor a process to be had: false, and the caller does the work itself.
+ * Neither memory nor a process to be had: false, and nothing has begun.
  */
 bool sked_i_child_start(sked_i_child *c, size_t size, void (*work)(void *data, int pipe), void *data);
 /* In the child: false when the parent has closed the pipe. */

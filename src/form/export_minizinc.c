@@ -163,7 +163,7 @@ static void write_memory(const sked_i_program *m, sked_i_buffer *out)
         bool first = true;
         sked_i_buffer_text(out, i ? ", {" : "{");
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-            if (g->edge_distance[e] > 0)
+            if (g->edge_distance[e] > 0 || !sked_i_passes(g, e))
                 continue;
             sked_i_buffer_format(out, "%s%d", first ? "" : ", ", (int)g->edge_to[e] + 1);
             first = false;

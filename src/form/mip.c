@@ -298,7 +298,7 @@ static void add_memory(lowering *w)
                              false);
     for (int64_t k = 0; k < m->n_arcs; k++) {
         const sked_i_program_arc *a = &m->arc[k];
-        for (int32_t t = m->early[a->from]; g->memory[a->from] > 0 && t < m->late[a->to]; t++) {
+        for (int32_t t = m->early[a->from]; a->passes && g->memory[a->from] > 0 && t < m->late[a->to]; t++) {
             begin_row(w, 0, INFINITY);
             add_entry(w, first + (int64_t)a->from * m->latest + t, 1);
             add_started(w, a->from, t, -1);

@@ -42,7 +42,8 @@ static sked_status add_arcs(sked_i_program *m, sked_error *err)
                                                    .gap = (int32_t)gap,
                                                    .transfer = (int32_t)transfer,
                                                    .distance = g->edge_distance[e],
-                                                   .counted = g->edge_bytes[e] > 0};
+                                                   .counted = g->edge_bytes[e] > 0,
+                                                   .passes = sked_i_passes(g, e)};
     }
 cleanup:
     return st;
@@ -184,10 +185,10 @@ static bool any_fixed_device(const sked_problem *p)
     return false;
 }
 
-/* Does some value outlive the start of its last consumer? */
+/* Does some value outlive the start of its last consumer, or begin later than its op? */
 static bool holds_longer(const sked_problem *p)
 {
-    bool longer = p->lifetime == SKED_LIFETIME_FINISH;
+    bool longer = p->lifetime != SKED_LIFETIME_START;
     for (int32_t i = 0; !longer && p->graph->keep != NULL && i < p->graph->n_ops; i++)
         longer = p->graph->keep[i];
     return longer;
@@ -201,7 +202,7 @@ static sked_status check_problem(const sked_problem *p, sked_error *err)
         const char *rule;
     } rules[] = {
         {memory && holds_longer(p), "a model by time steps lets a value go when its last consumer starts: it "
-                                    "has no lifetime finish and no values that are kept"},
+                                    "has no other lifetime and no values that are kept"},
         {memory && p->machine == NULL && p->devices > 1,
          "a model by time steps has no copies of values on other devices"},
         {p->machine != NULL,

@@ -18,6 +18,7 @@ typedef struct sked_i_program_arc {
     int32_t from, to;
     int32_t gap, transfer, distance;
     bool counted; /* its span is communication */
+    bool passes;  /* `to` reads the value of `from` */
 } sked_i_program_arc;
 
 /* Ops that hold amounts of something while they run. */

@@ -69,6 +69,8 @@ static sked_status copy_edges(sked_i_relaxation *m, sked_error *err)
         m->kind[e] = g->edge_distance[e] == 0 ? SKED_I_GAUS_EDGE_FORWARD
                      : m->period > 0          ? SKED_I_GAUS_EDGE_CARRIED
                                               : SKED_I_GAUS_EDGE_IGNORED;
+        if (sked_i_relaxation_counts(m, e) && !sked_i_passes(g, e))
+            m->kind[e] |= SKED_I_GAUS_EDGE_ORDERS;
     }
 cleanup:
     return st;
@@ -87,7 +89,7 @@ static sked_status copy_memory(sked_i_relaxation *m, sked_error *err)
         stamp[i] = -1;
     for (int32_t i = 0; i < m->n; i++)
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-            if (!sked_i_relaxation_counts(m, e))
+            if (!sked_i_relaxation_reads(m, e))
                 continue;
             m->multi[i] = m->multi[i] || stamp[g->edge_to[e]] == i;
             stamp[g->edge_to[e]] = i;

@@ -47,9 +47,13 @@ typedef struct sked_i_relaxation {
 SKED_MUST_CHECK sked_status sked_i_relaxation_create(const sked_problem *p, int64_t ii, int64_t steps,
                                                      sked_i_relaxation **out, sked_error *err);
 void sked_i_relaxation_destroy(sked_i_relaxation *m);
-/* Is this edge a rule and a use at the model's interval? */
+/* Is this edge a rule at the model's interval? And is it a use? */
 static inline bool sked_i_relaxation_counts(const sked_i_relaxation *m, int64_t e)
 {
     return m->kind[e] != SKED_I_GAUS_EDGE_IGNORED;
+}
+static inline bool sked_i_relaxation_reads(const sked_i_relaxation *m, int64_t e)
+{
+    return m->kind[e] < SKED_I_GAUS_EDGE_IGNORED;
 }
 #endif

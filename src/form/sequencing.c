@@ -70,11 +70,7 @@ static sked_status make_hetero(sked_i_sequencing *l, sked_error *err)
     SKED_NEW0(l->hetero, 1);
     SKED_TRY(sked_i_hetero_make(l->problem, &l->dag, l->hetero, err));
     const sked_i_hetero *u = l->hetero;
-    for (int32_t i = 0; i < l->n; i++) {
-        l->tail[i] = INFINITY;
-        for (int32_t k = 0; k < u->kinds; k++)
-            l->tail[i] = fmin(l->tail[i], u->tail[(int64_t)i * u->kinds + k]);
-    }
+    memcpy(l->tail, u->least, (size_t)l->n * sizeof *l->tail);
     l->span = u->span;
     l->valid = 0.5 * (u->span + u->barred);
     l->scale = u->work + fmin(u->transfer, 4 * u->work);

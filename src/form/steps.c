@@ -66,7 +66,7 @@ sked_status sked_i_steps_make(const sked_problem *p, const sked_i_costs *c, cons
     SKED_TRY(sked_i_windows_make(p, &x->windows, err));
     SKED_TRY(sked_i_dag_make(p, c, false, true, &x->dag, err));
     if (x->memory)
-        SKED_TRY(sked_i_uses_make(p->graph, &x->dag, &x->uses, err));
+        SKED_TRY(sked_i_uses_make(p->graph, &x->uses, err));
     else
         SKED_TRY(sked_i_pools_of_loads(p, &x->loads, err));
     SKED_TRY(count_steps(p, who, x, err));

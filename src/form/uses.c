@@ -8,28 +8,28 @@ void sked_i_uses_free(sked_i_uses *u)
     *u = (sked_i_uses){0};
 }
 
-sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_uses *u, sked_error *err)
+sked_status sked_i_uses_make(const sked_graph *g, sked_i_uses *u, sked_error *err)
 {
-    const int32_t n = v->n;
+    const int32_t n = g->n_ops;
     sked_status st = SKED_OK;
     int32_t *seen = NULL;
     *u = (sked_i_uses){0};
     SKED_NEW(seen, n);
     SKED_OWN(&u->arena, u->reader_ptr, (int64_t)n + 1);
     SKED_OWN0(&u->arena, u->input_ptr, (int64_t)n + 2);
-    SKED_OWN(&u->arena, u->reader, v->out.ptr[n]);
-    SKED_OWN(&u->arena, u->input, v->out.ptr[n]);
+    SKED_OWN(&u->arena, u->reader, g->n_edges);
+    SKED_OWN(&u->arena, u->input, g->n_edges);
     SKED_OWN(&u->arena, u->size, n);
     for (int32_t i = 0; i < n; i++)
         seen[i] = -1;
     int64_t k = 0;
     for (int32_t i = 0; i < n; i++) {
         u->reader_ptr[i] = k;
-        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
-            if (seen[v->out.op[e]] != i) {
-                seen[v->out.op[e]] = i;
-                u->reader[k++] = v->out.op[e];
-                u->input_ptr[v->out.op[e] + 2]++;
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0 && sked_i_passes(g, e) && seen[g->edge_to[e]] != i) {
+                seen[g->edge_to[e]] = i;
+                u->reader[k++] = g->edge_to[e];
+                u->input_ptr[g->edge_to[e] + 2]++;
             }
         u->size[i] = k > u->reader_ptr[i] ? g->memory[i] : 0;
     }

@@ -70,3 +70,29 @@ sked_status sked_i_durations_add(const sked_i_source *source, const char *at, co
     sked_i_json_free(&j);
     return st == SKED_OK ? st : sked_i_source_pass(source, at, &cause, err);
 }
+
+static const sked_i_json_fields delay_fields = SKED_I_JSON_FIELDS("a delay", true, "in", "out");
+
+void sked_i_delay_read(sked_i_json *j, double *in, double *out)
+{
+    uint32_t seen = 0;
+    if (sked_i_json_peek(j) == '{') {
+        *in = *out = 0;
+        sked_i_json_enter(j, '{', "a delay");
+        for (int k; (k = sked_i_json_field(j, &delay_fields, &seen)) >= 0;)
+            *(k == 0 ? in : out) = sked_i_json_number(j, k == 0 ? "in" : "out");
+    } else {
+        *in = *out = sked_i_json_number(j, "a delay");
+    }
+    if (j->status == SKED_OK && (*in < 0 || *out < 0))
+        sked_i_json_fail(j, "a delay must be 0 or more");
+}
+
+void sked_i_delay_write(sked_i_buffer *text, double in, double out)
+{
+    sked_i_buffer_number_after(text, in == out ? ",\"delay\":" : ",\"delay\":{\"in\":", in);
+    if (in != out) {
+        sked_i_buffer_number_after(text, ",\"out\":", out);
+        sked_i_buffer_char(text, '}');
+    }
+}

@@ -1,6 +1,6 @@
 /*
  * Durations by device as one text, {"gpu":0.5,"npu":null}, for formats whose nodes hold plain attributes
- * (DOT, GML, GraphML). null: the op cannot run there.
+ * (DOT, GML, GraphML). null: the op cannot run there. And delays, which native files and op libraries have.
  */
 #ifndef SKED_FORMATS_DURATIONS_H
 #define SKED_FORMATS_DURATIONS_H
@@ -16,6 +16,10 @@ void sked_i_durations_each(sked_i_json *j, sked_i_buffer *name, sked_i_duration_
 bool sked_i_durations_write(const sked_graph *g, int32_t op, sked_i_buffer *out);
 /* Such an object comes next in j: given to the last op of the builder. name: room for its keys. */
 void sked_i_durations_read(sked_i_json *j, sked_i_buffer *name, sked_builder *b, int32_t op);
+/* An op's "delay" comes next in j: a number, or {"in": a, "out": b}. */
+void sked_i_delay_read(sked_i_json *j, double *in, double *out);
+/* ,"delay":... */
+void sked_i_delay_write(sked_i_buffer *text, double in, double out);
 /* Calls write(out, key, text) for an op that has durations by device. */
 typedef void (*sked_i_text_fn)(sked_i_buffer *out, const char *key, const char *text);
 void sked_i_durations_text(const sked_graph *g, int32_t op, const char *key, sked_i_text_fn write,

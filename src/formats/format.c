@@ -43,11 +43,24 @@ const sked_i_format *sked_i_format_find(const char *name)
     return NULL;
 }
 
+/* The content alone tells. */
+static bool looks_like(const sked_i_format *f, const char *text, size_t size)
+{
+    return f->sniff != NULL && f->sniff(text, size < sniff_bytes ? size : sniff_bytes);
+}
+
 const sked_i_format *sked_i_format_with_machine(const char *text, size_t size)
 {
-    const size_t seen = size < sniff_bytes ? size : sniff_bytes;
     for (int i = 0; i < n_formats; i++)
-        if (formats[i]->machine != NULL && formats[i]->sniff != NULL && formats[i]->sniff(text, seen))
+        if (formats[i]->machine != NULL && looks_like(formats[i], text, size))
+            return formats[i];
+    return NULL;
+}
+
+const sked_i_format *sked_i_format_with_times(const char *text, size_t size)
+{
+    for (int i = 0; i < n_formats; i++)
+        if (formats[i]->times != NULL && looks_like(formats[i], text, size))
             return formats[i];
     return NULL;
 }

@@ -23,10 +23,17 @@ typedef struct sked_i_format {
     sked_status (*write)(const sked_graph *g, sked_i_buffer *out, sked_error *err);
     /* The machine that such a file describes beside its graph; NULL: it describes none. */
     sked_status (*machine)(const sked_i_source *source, sked_machine **out, sked_error *err);
+    /*
+     * The start times of g's ops and the interval (0: none) that such a file holds: INVALID where one is
+     * missing. NULL: it holds none.
+     */
+    sked_status (*times)(const sked_i_source *source, const sked_graph *g, double *start, double *ii,
+                         sked_error *err);
 } sked_i_format;
 
-/* The format of a file that looks like one with a machine in it, or NULL. */
+/* The format of a file that looks like one with a machine in it, or NULL; the same with start times. */
 const sked_i_format *sked_i_format_with_machine(const char *text, size_t size);
+const sked_i_format *sked_i_format_with_times(const char *text, size_t size);
 /*
  * For such formats (machine.c): `count` devices of a type, called by its name, `separator` and a number. At
  * most 65,536 devices in all: a file may claim any number of cores.

@@ -1,6 +1,6 @@
 /* Op libraries (durations and units by op type) and profiles (durations by op name): docs/formats/library.md.
  */
-#include "formats/json.h"
+#include "formats/durations.h"
 #include "formats/trace_profile.h"
 
 #include <string.h>
@@ -9,7 +9,9 @@ static const sked_read_options no_options;
 
 /* What the library says about one type. NAN: nothing, the op keeps its own. */
 typedef struct entry {
-    double duration, memory, weight;
+    double duration, memory, weight, latency, delay_in, delay_out;
+    const char *durations; /* where its object starts, NULL: none */
+    int64_t n_durations;
     bool has_demand;
     int64_t first_unit, n_units;
 } entry;
@@ -37,9 +39,9 @@ typedef struct library {
 enum { TOP_TYPES, TOP_RESOURCES };
 static const sked_i_json_fields top_fields = SKED_I_JSON_FIELDS("an op library", true, "types", "resources");
 
-enum { TYPE_DURATION, TYPE_MEMORY, TYPE_WEIGHT, TYPE_DEMAND };
-static const sked_i_json_fields type_fields =
-    SKED_I_JSON_FIELDS("a type", true, "duration", "memory", "weight", "demand");
+enum { TYPE_DURATION, TYPE_MEMORY, TYPE_WEIGHT, TYPE_LATENCY, TYPE_DEMAND, TYPE_DURATIONS, TYPE_DELAY };
+static const sked_i_json_fields type_fields = SKED_I_JSON_FIELDS(
+    "a type", true, "duration", "memory", "weight", "latency", "demand", "durations", "delay");
 
 static const char *lower_case(sked_i_buffer *out, const char *s, size_t size)
 {
@@ -116,21 +118,41 @@ static void read_units(library *lib, entry *e)
         sked_i_json_fail(j, "two demands on the same resource");
 }
 
+static sked_status count_duration(void *data, const char *on, double time, sked_error *err)
+{
+    (void)on;
+    ++*(int64_t *)data;
+    return time >= 0 ? SKED_OK : sked_i_fail(err, SKED_ERR_FORMAT, "a duration must be 0 or more");
+}
+
+/* Looked at once here, and again for every op of the type. */
+static void read_durations(library *lib, entry *e)
+{
+    e->durations = sked_i_json_defer(&lib->j);
+    sked_i_json_seek(&lib->j, e->durations);
+    e->n_durations = 0;
+    sked_i_durations_each(&lib->j, &lib->text, count_duration, &e->n_durations);
+}
+
 static void read_type(library *lib, entry *e)
 {
     sked_i_json *j = &lib->j;
     uint32_t seen = 0;
-    *e = (entry){.duration = NAN, .memory = NAN, .weight = NAN};
+    double *const number[] = {&e->duration, &e->memory, &e->weight, &e->latency};
+    *e = (entry){.duration = NAN, .memory = NAN, .weight = NAN, .latency = NAN, .delay_in = NAN};
     sked_i_json_enter(j, '{', "a type");
     for (int k; (k = sked_i_json_field(j, &type_fields, &seen)) >= 0;) {
         if (k == TYPE_DEMAND) {
             read_units(lib, e);
-            continue;
+        } else if (k == TYPE_DURATIONS) {
+            read_durations(lib, e);
+        } else if (k == TYPE_DELAY) {
+            sked_i_delay_read(j, &e->delay_in, &e->delay_out);
+        } else {
+            *number[k] = sked_i_json_number(j, type_fields.names[k]);
+            if (*number[k] < 0)
+                sked_i_json_fail(j, "\"%s\" must be 0 or more", type_fields.names[k]);
         }
-        const double x = sked_i_json_number(j, type_fields.names[k]);
-        if (x < 0)
-            sked_i_json_fail(j, "\"%s\" must be 0 or more", type_fields.names[k]);
-        *(k == TYPE_DURATION ? &e->duration : k == TYPE_MEMORY ? &e->memory : &e->weight) = x;
     }
 }
 
@@ -215,14 +237,21 @@ static sked_status match_types(library *lib, int32_t *match, sked_error *err)
     return SKED_OK;
 }
 
+/* More than the library and the graph can be meant to stand for? */
+static sked_status expand(library *lib, int64_t more, sked_error *err)
+{
+    lib->expanded += more;
+    if (lib->expanded > max_expansion + 4 * (int64_t)lib->graph->n_ops + (int64_t)lib->j.source->size)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "%s: its types stand for more than %lld demands and durations by device",
+                           lib->j.source->name, (long long)max_expansion);
+    return SKED_OK;
+}
+
 static sked_status add_units(library *lib, const entry *e, sked_builder *b, int32_t op, sked_error *err)
 {
     const sked_graph *g = lib->graph;
-    sked_status st = SKED_OK;
-    lib->expanded += e->has_demand ? e->n_units : 0;
-    if (lib->expanded > max_expansion + 4 * (int64_t)g->n_ops + (int64_t)lib->j.source->size)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s: its types stand for more than %lld demands",
-                           lib->j.source->name, (long long)max_expansion);
+    sked_status st = expand(lib, e->has_demand ? e->n_units : 0, err);
     if (e->has_demand)
         for (int64_t k = e->first_unit; k < e->first_unit + e->n_units && st == SKED_OK; k++)
             st = sked_builder_add_demand(b, op, lib->unit[k].resource, lib->unit[k].amount, err);
@@ -230,6 +259,19 @@ static sked_status add_units(library *lib, const entry *e, sked_builder *b, int3
         for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1] && st == SKED_OK; k++)
             st = sked_builder_add_demand(b, op, g->demand_resource[k], g->demand_amount[k], err);
     return st;
+}
+
+/* {"gpu": 0.5} in place of the graph's; each op reads the text of its type again. */
+static sked_status add_durations(library *lib, const entry *e, sked_builder *b, int32_t op, sked_error *err)
+{
+    if (e->durations == NULL)
+        return sked_i_graph_copy_placement(lib->graph, op, b, err);
+    const sked_status st = expand(lib, e->n_durations, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_json_seek(&lib->j, e->durations);
+    sked_i_durations_read(&lib->j, &lib->text, b, op);
+    return lib->j.status;
 }
 
 static double either(double a, double otherwise)
@@ -252,10 +294,30 @@ static sked_status add_ops(library *lib, const int32_t *match, sked_builder *b, 
         SKED_TRY(sked_i_graph_copy_values(g, i, b, i, err));
         SKED_TRY(sked_builder_set_memory(b, i, either(e->memory, g->memory[i]), err));
         SKED_TRY(sked_builder_set_weight(b, i, either(e->weight, g->weight[i]), err));
-        SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
+        if (!isnan(e->delay_in)) {
+            SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_in], i, e->delay_in, err));
+            SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_out], i, e->delay_out, err));
+        }
+        SKED_TRY(add_durations(lib, e, b, i, err));
         SKED_TRY(add_units(lib, e, b, i, err));
     }
 cleanup:
+    return st;
+}
+
+/* The latency of a type is the lag of edges that say none. */
+static sked_status add_edges(library *lib, const int32_t *match, sked_builder *b, sked_error *err)
+{
+    const sked_graph *g = lib->graph;
+    sked_status st = SKED_OK;
+    for (int64_t e = 0; e < g->n_edges && st == SKED_OK; e++) {
+        const int32_t from = g->edge_from[e], type = g->type[from];
+        double value[sked_i_edge_attributes];
+        (void)sked_i_edge_said(g, e, value);
+        if (isnan(value[sked_i_edge_lag]))
+            value[sked_i_edge_lag] = lib->entry[match[type >= 0 ? type : g->n_types]].latency;
+        st = sked_i_builder_add_edge(b, from, g->edge_to[e], value, err);
+    }
     return st;
 }
 
@@ -273,7 +335,7 @@ static sked_status rebuild(library *lib, sked_graph **out, sked_error *err)
         SKED_TRY(
             sked_builder_add_resource(b, sked_i_names_at(&lib->resources, r), lib->capacity[r], NULL, err));
     SKED_TRY(add_ops(lib, match, b, err));
-    SKED_TRY(sked_i_graph_copy_edges(g, b, err));
+    SKED_TRY(add_edges(lib, match, b, err));
     SKED_TRY(sked_builder_finish(b, out, err));
 cleanup:
     sked_builder_destroy(b);

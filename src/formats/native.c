@@ -26,9 +26,9 @@ static const sked_i_json_fields resource_fields = SKED_I_JSON_FIELDS("a resource
 
 /* The attributes of the table come first, by their number there. */
 #define SKED_X(name, kind, preset, column, meaning) #name,
-enum { OP_NAME = sked_i_op_attributes, OP_TYPE, OP_DURATIONS, OP_DEMAND };
-static const sked_i_json_fields op_fields =
-    SKED_I_JSON_FIELDS("an op", true, SKED_I_OP_ATTRIBUTES(SKED_X) "name", "type", "durations", "demand");
+enum { OP_NAME = sked_i_op_attributes, OP_TYPE, OP_DURATIONS, OP_DEMAND, OP_DELAY };
+static const sked_i_json_fields op_fields = SKED_I_JSON_FIELDS(
+    "an op", true, SKED_I_OP_ATTRIBUTES(SKED_X) "name", "type", "durations", "demand", "delay");
 
 enum { EDGE_FROM = sked_i_edge_attributes, EDGE_TO };
 static const sked_i_json_fields edge_fields =
@@ -131,6 +131,8 @@ static void read_op(reader *r)
             read_demand(r);
         else if (k == OP_DURATIONS)
             r->durations = sked_i_json_defer(j);
+        else if (k == OP_DELAY)
+            sked_i_delay_read(j, &value[sked_i_op_delay_in], &value[sked_i_op_delay_out]);
         else
             value[k] = read_attribute(j, &sked_i_op_table[k].info);
     }
@@ -312,8 +314,11 @@ static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_durations_write(g, op, out);
     }
     write_demand(g, op, out);
+    const uint32_t delays = 1u << sked_i_op_delay_in | 1u << sked_i_op_delay_out;
+    if (said & delays)
+        sked_i_delay_write(out, value[sked_i_op_delay_in], value[sked_i_op_delay_out]);
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
-        if (said >> k & 1)
+        if ((said & ~delays) >> k & 1)
             write_attribute(out, &sked_i_op_table[k].info, value[k]);
     sked_i_buffer_char(out, '}');
 }

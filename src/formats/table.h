@@ -13,4 +13,5 @@
     X(onnx)                 \
     X(gml)                  \
     X(blif)                 \
-    X(aiger)
+    X(aiger)                \
+    X(ssp)

@@ -20,17 +20,20 @@
 #define SKED_I_MORE_EDGE_ATTRIBUTES(X)
 #endif
 
-#define SKED_I_OP_ATTRIBUTES(X)                                                  \
-    X(duration, AMOUNT, 1, ALWAYS, "time that the op takes")                     \
-    X(memory, AMOUNT, 0, ALWAYS, "size of the value that it makes")              \
-    X(weight, AMOUNT, 1, ALWAYS, "weight of its load in the objective resource") \
-    X(keep, FLAG, 0, USED, "its value stays in memory to the end")               \
+#define SKED_I_OP_ATTRIBUTES(X)                                                                \
+    X(duration, AMOUNT, 1, ALWAYS, "time that the op takes")                                   \
+    X(memory, AMOUNT, 0, ALWAYS, "size of the value that it makes")                            \
+    X(weight, AMOUNT, 1, ALWAYS, "weight of its load in the objective resource")               \
+    X(keep, FLAG, 0, USED, "its value stays in memory to the end")                             \
+    X(delay_in, AMOUNT, 0, USED, "time from its inputs to its first register, or through it")  \
+    X(delay_out, AMOUNT, 0, USED, "time from its last register to its outputs, or through it") \
     SKED_I_MORE_OP_ATTRIBUTES(X)
 
 #define SKED_I_EDGE_ATTRIBUTES(X)                                                        \
     X(lag, REAL, NAN, ALWAYS, "start to start; by default the duration of the first op") \
     X(bytes, AMOUNT, 0, ALWAYS, "amount that passes")                                    \
     X(distance, COUNT, 0, ALWAYS, "iterations that it crosses")                          \
+    X(order, FLAG, 0, USED, "it orders its ops and passes no value")                     \
     SKED_I_MORE_EDGE_ATTRIBUTES(X)
 
 #define SKED_I_TYPE_AMOUNT double

@@ -67,6 +67,12 @@ struct sked_graph {
     bool integral; /* durations, lags, demands, capacities, bytes, memory, weight: integers */
 };
 
+/* Does the op at the end of the edge read the value of the one at its begin? */
+static inline bool sked_i_passes(const sked_graph *g, int64_t e)
+{
+    return g->edge_order == NULL || !g->edge_order[e];
+}
+
 /* Names: add returns the index (existing one with *fresh false), or -1 without memory. */
 int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *fresh);
 int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size); /* -1: none */

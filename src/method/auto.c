@@ -9,6 +9,7 @@
  */
 #include "form/shop.h"
 #include "method/hands.h"
+#include "problem/least_registers.h"
 
 #include <string.h>
 
@@ -75,6 +76,14 @@ static const member for_limits[] = {{"list", NULL, 0, false},
 static const member for_shaped_loops[] = {
     {"modulo-list", NULL, 0, false}, {"gaus", NULL, 0.8, false}, {"exact", NULL, 1, true}};
 
+/* Registers of a pipeline that takes an input every cycle: one method proves them, clock and all. */
+static const member for_pipelines[] = {{"registers", NULL, 0, true}};
+/* At a longer interval it has a bound, and a start for the others. */
+static const member for_whole_loops[] = {{"registers", NULL, 0, false},
+                                         {"modulo-list", NULL, 0, false},
+                                         {"gaus", NULL, 0.8, false},
+                                         {"exact", NULL, 1, true}};
+
 typedef struct plan {
     const member *members;
     int count;
@@ -93,9 +102,16 @@ static double lookahead_work(const sked_problem *p)
     return ((double)p->graph->n_ops + (double)p->graph->n_edges) * p->devices * p->devices;
 }
 
+static bool is_pipeline(const sked_problem *p)
+{
+    return p->ii == 1 && sked_i_registers_fit(p);
+}
+
 static plan choose(const sked_problem *p)
 {
     const bool length = p->objective == SKED_OBJECTIVE_II || p->objective == SKED_OBJECTIVE_MAKESPAN;
+    if (sked_i_registers_fit(p))
+        return p->clock > 0 ? PLAN(for_pipelines) : PLAN(for_whole_loops);
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
         return length ? PLAN(for_loops) : PLAN(for_shaped_loops);
     if (sked_i_has_memory_limit(p))
@@ -342,4 +358,5 @@ const sked_i_method sked_i_method_auto = {
                          SKED_CAN_ANYTIME | SKED_CAN_EXACT | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
                          SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_II | SKED_CAN_MACHINES | SKED_CAN_LIMITS |
                          SKED_CAN_CUDA},
+    .takes_clock = is_pipeline,
     .run = run_auto};

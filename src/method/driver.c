@@ -157,12 +157,13 @@ static sked_status offer(sked_i_run *run, const sked_schedule *s, bool start, sk
     const double begin = sked_clock(), interval = sked_i_interval_first(run->problem) ? s->ii : 0;
     sked_status st = realise(run, s, &r, &why);
     if (st == SKED_OK)
-        st = take_in(run, s, (sked_i_result_rank){{interval, r.value, r.makespan}}, err);
+        st = take_in(run, r.solved, (sked_i_result_rank){{interval, r.value, r.makespan}}, err);
     else if (start)
         st = sked_i_fail(err, st, "the schedule to start from is not valid: %s", why.message);
     else
         st = sked_i_fail(err, st == SKED_ERR_MEMORY ? st : SKED_ERR_BUG,
                          "method '%s' made an invalid schedule: %s", run->driver->current, why.message);
+    sked_i_realised_free(&r);
     run->driver->judging += sked_clock() - begin;
     return st;
 }

@@ -172,7 +172,8 @@ static sked_status build(hefter *x, sked_schedule *s, sked_error *err)
                         .fix_device = x->fix,
                         .ahead = x->choice == device_oct ? x->ahead : NULL,
                         .lookahead = x->choice == device_lookahead,
-                        .limit = &x->run->limit};
+                        .limit = &x->run->limit,
+                        .hurry = sked_i_run_incumbent(x->run) == NULL};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, &fits, err));
     if (!fits && x->fix != NULL) { /* no link brings the path its data there */
         how.fix_device = NULL;

@@ -8,6 +8,7 @@
 #include "method/table.h"
 #include "problem/bounds.h"
 #include "problem/lower.h"
+#include "schedule/realise.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -112,7 +113,9 @@ static sked_status deliver(sked_i_run *run, sked_result *out, sked_error *err)
     SKED_TRY(sked_i_incumbents_choose(&run->driver->incumbents, run->problem, run->costs, top,
                                       opt->min_distance, chosen, &out->count, err));
     out->schedule = chosen;
-    return SKED_OK;
+    for (int32_t k = 0; st == SKED_OK && k < out->count; k++)
+        st = sked_i_realise_result(run->lowered, chosen[k], err);
+    return st;
 cleanup:
     free(chosen);
     return st;
@@ -143,10 +146,13 @@ static sked_status none_found(const sked_i_method *m, const sked_i_run *run, ske
                        "method '%s' found no schedule that keeps all limits (not a proof)", m->info.name);
 }
 
+/* A method that takes a clock as it is finds the bound. */
 static double bound_work(const sked_i_run *run)
 {
     static const double work_per_second = 2e6, most = 3e8;
     const double seconds = run->options->time_limit;
+    if (run->problem->clock > 0)
+        return 0;
     return isinf(seconds) ? SKED_I_BOUND_WORK : fmin(most, work_per_second * seconds);
 }
 
@@ -271,6 +277,18 @@ static sked_status check(const sked_problem *p, const sked_i_limit *limit, sked_
     return st;
 }
 
+/* Refuses what can be refuted at once, and lowers the rest. A clock is refuted by the edges that stand for
+ * it. */
+static sked_status take_problem(const sked_problem *p, const sked_i_limit *limit, sked_i_lowered *low,
+                                sked_error *err)
+{
+    const bool later = sked_i_is_checked_lowered(p);
+    sked_status st = later ? sked_i_problem_check_asked(p, err) : check(p, limit, err);
+    if (st == SKED_OK)
+        st = sked_i_lower_within(p, limit, low, err);
+    return st == SKED_OK && later ? sked_i_problem_check_lowered(&low->problem, err) : st;
+}
+
 static sked_status check_options(const sked_run_options *opt, sked_error *err)
 {
     const sked_i_range ranges[] = {
@@ -307,12 +325,20 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     sked_i_lowered low = {0};
     sked_i_run run = sked_i_run_of(&low, opt);
     sked_status st = SKED_OK;
+    sked_run_options lifted;
+    sked_schedule *start = NULL;
     sked_i_exchange *exchange = sked_i_exchange_open(opt);
     const sked_i_backend *backend;
     sked_i_limit_init(&run.limit, opt);
     SKED_TRY(sked_i_backend_choose(opt->backend, false, &backend, err)); /* there is none such: says so */
-    SKED_TRY(check(p, &run.limit, err));
-    SKED_TRY(sked_i_lower(p, &low, err));
+    low.with_clock = m->takes_clock != NULL && opt->candidates <= 1 && m->takes_clock(p);
+    SKED_TRY(take_problem(p, &run.limit, &low, err));
+    SKED_TRY(sked_i_realise_start(&low, opt->start, &start, err));
+    if (start != NULL) {
+        lifted = *opt;
+        lifted.start = start;
+        run.options = &lifted;
+    }
     SKED_TRY(sked_i_method_check(m, run.problem, opt, err));
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
     run.driver->exchange = exchange;
@@ -329,6 +355,7 @@ cleanup:
     sked_i_exchange_close(exchange);
     sked_i_driver_close(&run);
     sked_i_lowered_free(&low);
+    sked_schedule_destroy(start);
     sked_i_costs_lock(locked);
     return st;
 }

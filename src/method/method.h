@@ -30,6 +30,7 @@ typedef struct sked_i_run {
 
 typedef struct sked_i_method {
     sked_method_info info;
+    bool (*takes_clock)(const sked_problem *asked); /* as it is, not as edges; NULL: never */
     sked_status (*run)(sked_i_run *run, sked_error *err);
 } sked_i_method;
 

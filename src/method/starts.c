@@ -28,7 +28,8 @@ static sked_status place_from(const sked_i_run *run, const double *target, sked_
                               .fix_start = p->fix_start,
                               .by_device = separate,
                               .insertion = true,
-                              .limit = &run->limit};
+                              .limit = &run->limit,
+                              .hurry = sked_i_run_incumbent(run) == NULL};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, fits, err));
     if (*fits && v.costs != NULL)
         *fits = sked_i_keeps_horizon(p, sked_i_costs_latest_finish(v.costs, s));

@@ -32,6 +32,8 @@ void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p
         p->alpha = at;
     else if (parameter == SKED_SWEEP_MEMORY_LIMIT && SKED_KNOWS(p, memory_limit))
         p->memory_limit = at;
+    else if (parameter == SKED_SWEEP_CLOCK && SKED_KNOWS(p, clock))
+        p->clock = at;
 }
 
 /* ------------------------------------------------------------------ the points */
@@ -49,10 +51,10 @@ static void describe(sked_sweep_parameter parameter, sked_result *r, const sked_
     pt->resource = m->resource;
     pt->communication = m->communication;
     pt->ii = r->schedule[0]->ii;
-    pt->x = parameter == SKED_SWEEP_HORIZON        ? m->makespan
-            : parameter == SKED_SWEEP_II           ? pt->ii
-            : parameter == SKED_SWEEP_MEMORY_LIMIT ? pt->at
-                                                   : m->communication;
+    pt->x = parameter == SKED_SWEEP_HORIZON                                         ? m->makespan
+            : parameter == SKED_SWEEP_II                                            ? pt->ii
+            : parameter == SKED_SWEEP_MEMORY_LIMIT || parameter == SKED_SWEEP_CLOCK ? pt->at
+                                                                                    : m->communication;
     pt->y = parameter == SKED_SWEEP_ALPHA ? m->resource : r->value;
     snprintf(pt->method, sizeof pt->method, "%s", r->method);
     pt->schedule = r->schedule[0];
@@ -152,12 +154,13 @@ static bool starts_warm(const char *method, sked_sweep_parameter parameter)
     return info != NULL && (info->features & SKED_CAN_START) && parameter != SKED_SWEEP_II;
 }
 
-/* The schedule of the last value, where it keeps a memory limit that may have fallen since. */
+/* The schedule of the last value, where it keeps a memory limit or a clock that may have fallen since. */
 static const sked_schedule *warm_start(const sked_problem *p, sked_sweep_parameter parameter,
                                        const sked_schedule *last, const sked_schedule *given)
 {
     const sked_schedule *s = last != NULL ? last : given;
-    if (s != NULL && parameter == SKED_SWEEP_MEMORY_LIMIT && sked_schedule_validate(p, s, NULL) != SKED_OK)
+    const bool may_break = parameter == SKED_SWEEP_MEMORY_LIMIT || parameter == SKED_SWEEP_CLOCK;
+    if (s != NULL && may_break && sked_schedule_validate(p, s, NULL) != SKED_OK)
         return NULL;
     return s;
 }

@@ -9,6 +9,7 @@
     X(brkga)                \
     X(fds)                  \
     X(modulo_search)        \
+    X(registers)            \
     X(exact)                \
     X(gflownet)             \
     X(gaus)

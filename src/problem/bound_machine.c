@@ -19,7 +19,13 @@
 #include <assert.h>
 #include <string.h>
 
-enum { most_cells = 4000000, most_kinds = 64, most_steps = 300, most_cut_ops = 250000 };
+enum {
+    most_cells = 4000000,
+    most_loads = 16000000,
+    most_kinds = 64,
+    most_steps = 300,
+    most_cut_ops = 250000
+};
 static const double path_budget = 5e7, load_budget = 2e7;
 
 typedef struct bounder {
@@ -219,6 +225,10 @@ static sked_status load_bound(bounder *b, sked_error *err)
     double *time = NULL, *price, *scratch;
     int64_t rows = 0;
     if (b->kinds > most_kinds)
+        return SKED_OK;
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        rows += !follows_speed(b, i);
+    if (rows * b->kinds > most_loads)
         return SKED_OK;
     SKED_OWN(&b->arena, price, b->kinds);
     SKED_OWN(&b->arena, scratch, 2 * (int64_t)b->kinds);

@@ -149,7 +149,7 @@ static void add_up(const prober *b, const double *start, int32_t count)
     for (int32_t v = 0; v < g->n_ops; v++) {
         double last = g->keep != NULL && g->keep[v] ? INFINITY : start[v];
         for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
-            if (g->edge_distance[e] == 0)
+            if (g->edge_distance[e] == 0 && sked_i_passes(g, e))
                 last = fmax(last, start[g->edge_to[e]]);
         b->alive[times_until(b, count, start[v])] += g->memory[v];
         b->alive[times_until(b, count, last)] -= g->memory[v];

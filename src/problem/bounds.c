@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "problem/communication.h"
 #include "problem/energy.h"
+#include "problem/least_registers.h"
 #include "problem/lower.h"
 #include "problem/memory_limit.h"
 
@@ -128,7 +129,13 @@ cleanup:
     return st;
 }
 
-/* Just before an op starts, every value it reads over an edge of positive lag is alive. */
+/* From the start of an op until its value begins. */
+static double wait_of(const sked_problem *p, int32_t op)
+{
+    return sked_i_lifetime(p) == SKED_LIFETIME_RESULT ? sked_i_result_lag(p->graph, op) : 0;
+}
+
+/* Just before an op starts, every value it reads over an edge of a lag beyond the wait is alive. */
 static double inputs_of_one_op(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
@@ -138,7 +145,8 @@ static double inputs_of_one_op(const sked_problem *p)
         int32_t seen = -1;
         for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
             const int64_t e = g->pred_edge[k];
-            if (g->edge_distance[e] > 0 || !(g->edge_lag[e] > 0) || g->pred_op[k] == seen)
+            if (g->edge_distance[e] > 0 || !sked_i_passes(g, e) || !(g->edge_lag[e] > 0) ||
+                !(g->edge_lag[e] > wait_of(p, g->pred_op[k])) || g->pred_op[k] == seen)
                 continue;
             seen = g->pred_op[k]; /* in-edges are sorted by `from`: parallel edges stand together */
             alive += g->memory[seen];
@@ -148,28 +156,76 @@ static double inputs_of_one_op(const sked_problem *p)
     return g->integral ? best : best * (1 - 1e-12);
 }
 
+/* The value of op i, whose life from its op's start is given. */
+static void add_value(windows *w, int32_t i, double life)
+{
+    const double wait = wait_of(w->p, i);
+    const int32_t count = w->n;
+    add_item(w, i, life - wait, w->p->graph->memory[i]);
+    for (int32_t k = count; k < w->n; k++) {
+        w->item[k].early += wait;
+        w->item[k].late += wait;
+    }
+}
+
+/* What all values wait for, where an interval of one whole step folds it onto every moment; else NAN. */
+static double waits_at_one(const sked_problem *p)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        sum += p->graph->memory[i] * wait_of(p, i);
+    return sum == 0 || (p->ii == 1 && p->graph->integral) ? sum : NAN;
+}
+
+/* The least sum of all lives, spread over the interval. *whole: at interval 1 the sum is the peak, and this
+ * its least. */
+static sked_status pipeline_bound(const sked_problem *p, sked_i_bound_effort effort, double *bound,
+                                  bool *whole, sked_error *err)
+{
+    sked_i_registers *x = NULL;
+    sked_i_registers_found found = {0};
+    sked_status st = sked_i_registers_open(p, &x, err);
+    effort.work /= 2;
+    if (st == SKED_OK)
+        st = sked_i_registers_least(x, &effort, NULL, &found, err);
+    *bound = settle_amount(p->graph, found.bound / p->ii);
+    *whole = found.optimal && p->ii == 1;
+    sked_i_registers_close(x);
+    return st;
+}
+
 static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
                                 const char **why, sked_error *err)
 {
     windows w;
     const char *reason = NULL;
-    double spread, *life;
+    double spread, *life, sum = 0;
+    bool whole = false;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
+    *why = "least sum of all lives, spread over the time there is";
+    if (sked_i_registers_fit(p))
+        SKED_TRY(pipeline_bound(p, *effort, &sum, &whole, err));
+    *bound = sum;
+    if (whole || p->clock > 0)
+        goto cleanup;
     SKED_OWN(&w.arena, life, p->graph->n_ops);
     SKED_TRY(sked_i_least_lives(p, effort, life, err));
     for (int32_t i = 0; i < p->graph->n_ops; i++)
-        add_item(&w, i, life[i], p->graph->memory[i]);
+        add_value(&w, i, life[i]);
     SKED_TRY(least_peak(&w, &spread, err));
-    double best = inputs_of_one_op(p);
-    *why = "inputs of one op";
+    double best = sum;
+    keep(inputs_of_one_op(p), "inputs of one op", &best, why);
     keep(spread, "lives of all values spread over the time they must fall in", &best, why);
     if (sked_i_holds_to_finish(p) && p->ii == 0) {
         SKED_TRY(sked_i_least_peak(p, &spread, err));
         keep(spread, "values that must be held while one op runs, or at the end", &best, why);
     }
-    SKED_TRY(sked_i_bound_memory(p, effort, &spread, &reason, err));
-    keep(settle_amount(p->graph, spread), reason, &best, why);
+    const double waits = waits_at_one(p);
+    if (!isnan(waits)) {
+        SKED_TRY(sked_i_bound_memory(p, effort, &spread, &reason, err));
+        keep(settle_amount(p->graph, spread) - waits, reason, &best, why);
+    }
     *bound = best;
 cleanup:
     sked_i_arena_free(&w.arena);
@@ -247,10 +303,21 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
 {
     SKED_TAKE_PROBLEM(p)
     const sked_i_bound_effort effort = {.work = SKED_I_BOUND_WORK};
+    sked_i_lowered low = {0};
     sked_i_costs c = {0};
-    sked_status st = sked_i_costs_make(p, &c, err);
-    if (st == SKED_OK)
-        st = sked_i_problem_bound(p, &c, &effort, bound, why, err);
+    sked_status st = SKED_OK;
+    if (sked_i_is_checked_lowered(p)) {
+        SKED_TRY(sked_i_problem_check_asked(p, err));
+        low.with_clock = p->ii == 1 && sked_i_registers_fit(p);
+        SKED_TRY(sked_i_lower(p, &low, err));
+        p = &low.problem;
+    }
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    if (p->machine != NULL) /* an op that runs nowhere has no time */
+        SKED_TRY(sked_i_check_able(p, &c, err));
+    st = sked_i_problem_bound(p, &c, &effort, bound, why, err);
+cleanup:
     sked_i_costs_free(&c);
+    sked_i_lowered_free(&low);
     return st;
 }

@@ -27,7 +27,7 @@ static double direct_life(const lives *x, int32_t v, double *most)
     const sked_graph *g = x->g;
     double longest = *most = 0;
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
-        if (sked_i_edge_counts(g, x->interval > 0, e)) {
+        if (sked_i_edge_counts(g, x->interval > 0, e) && sked_i_passes(g, e)) {
             longest = fmax(longest, g->edge_lag[e]);
             *most = fmax(*most, x->head[g->edge_to[e]] - x->head[v] + g->edge_distance[e] * x->interval);
         }
@@ -38,7 +38,8 @@ static int32_t last_reader(const lives *x, int32_t v)
 {
     int32_t last = x->place[v];
     for (int64_t e = x->g->succ_ptr[v]; e < x->g->succ_ptr[v + 1]; e++)
-        if (sked_i_edge_counts(x->g, x->interval > 0, e) && x->place[x->g->edge_to[e]] > last)
+        if (sked_i_edge_counts(x->g, x->interval > 0, e) && sked_i_passes(x->g, e) &&
+            x->place[x->g->edge_to[e]] > last)
             last = x->place[x->g->edge_to[e]];
     return last;
 }
@@ -67,7 +68,7 @@ static double path_life(lives *x, int32_t v, double *work)
     }
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
         const int32_t to = x->place[g->edge_to[e]];
-        if (sked_i_edge_counts(x->g, x->interval > 0, e) && to >= first)
+        if (sked_i_edge_counts(x->g, x->interval > 0, e) && sked_i_passes(g, e) && to >= first)
             longest = fmax(longest, x->dist[to] + g->edge_distance[e] * x->interval);
     }
     return longest;

@@ -30,7 +30,7 @@ int32_t sked_i_life_ended_by(const sked_graph *g, bool pipelined, int32_t v)
     if (g->keep != NULL && g->keep[v])
         return SKED_I_OWN_END;
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
-        if (g->edge_distance[e] > 0 && !pipelined)
+        if ((g->edge_distance[e] > 0 && !pipelined) || !sked_i_passes(g, e))
             continue;
         if (reader >= 0 || g->edge_distance[e] > 0 || g->edge_lag[e] < 0)
             return SKED_I_OWN_END;
@@ -44,7 +44,7 @@ static int64_t first_way(const sked_graph *g, int32_t v)
 {
     int64_t way = -1;
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
-        if (g->edge_distance[e] == 0 && (way < 0 || g->edge_lag[e] > g->edge_lag[way]))
+        if (g->edge_distance[e] == 0 && sked_i_passes(g, e) && (way < 0 || g->edge_lag[e] > g->edge_lag[way]))
             way = e;
     return way;
 }
@@ -67,7 +67,8 @@ static void begin_value(life_flow *f, int32_t v, int64_t way)
         if (!sked_i_edge_counts(g, f->ii > 0, e))
             continue;
         const int64_t order = sked_i_network_add(net, v, reader, g->edge_lag[e] - shift);
-        const int64_t read = end >= 0 ? sked_i_network_add(net, reader, end, shift) : -1;
+        const int64_t read =
+            end >= 0 && sked_i_passes(g, e) ? sked_i_network_add(net, reader, end, shift) : -1;
         if (e == way && size > 0)
             sked_i_network_hang(net, v, reader, order, size);
         if (e == way && end >= 0)
@@ -101,7 +102,7 @@ static void hand_out(const life_flow *f, sked_i_life_flow *out)
         for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
             const bool counts = sked_i_edge_counts(g, f->ii > 0, e);
             out->order[e] = counts ? a++->flow : 0;
-            out->read[e] = counts && own ? a++->flow : 0;
+            out->read[e] = counts && own && sked_i_passes(g, e) ? a++->flow : 0;
         }
     }
     assert(a == f->net.arcs + f->net.n_arcs);

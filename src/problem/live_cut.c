@@ -56,7 +56,7 @@ static void set_shifts(sked_i_live_cut *c, const sked_i_live_moments *m)
         const double distance = g->edge_distance[e];
         const int32_t shift = clipped(floor(g->edge_lag[e] / m->spacing) - distance);
         const bool counts = distance == 0 || m->pipelined;
-        c->read_shift[e] = counts ? clipped(distance) : no_arc;
+        c->read_shift[e] = counts && sked_i_passes(g, e) ? clipped(distance) : no_arc;
         c->order_shift[e] = !counts || -shift >= c->moments ? no_arc
                             : shift < c->moments            ? shift
                                                             : c->moments - 1;

@@ -18,8 +18,7 @@ typedef struct sked_i_bound_effort {
     const sked_i_limit *limit; /* no work is left once it is reached; NULL: none */
 } sked_i_bound_effort;
 
-/* Does the value of an edge's op live for its reader? Carried edges count only where the loop has an
- * interval. */
+/* Is an edge a rule, and a use where it passes a value? Carried edges only where the loop has an interval. */
 static inline bool sked_i_edge_counts(const sked_graph *g, bool pipelined, int64_t e)
 {
     return g->edge_distance[e] == 0 || pipelined;

@@ -85,7 +85,7 @@ static double end_time(const pricing *x, int32_t v, const double *start)
     const sked_graph *g = x->g;
     double end = start[v];
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
-        if (sked_i_edge_counts(g, x->m->phases > 0, e))
+        if (sked_i_edge_counts(g, x->m->phases > 0, e) && sked_i_passes(g, e))
             end = fmax(end, start[g->edge_to[e]] + g->edge_distance[e] * interval_of(x->m));
     return g->keep != NULL && g->keep[v] && x->m->phases == 0 ? fmax(end, x->last) : end;
 }
@@ -121,7 +121,8 @@ static sked_status number_variables(pricing *x, sked_error *err)
         int32_t last = v;
         by[v] = sked_i_life_ended_by(g, x->m->phases > 0, v);
         for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
-            if (sked_i_edge_counts(g, x->m->phases > 0, e) && place[g->edge_to[e]] > place[last])
+            if (sked_i_edge_counts(g, x->m->phases > 0, e) && sked_i_passes(g, e) &&
+                place[g->edge_to[e]] > place[last])
                 last = g->edge_to[e];
         next[v] = first[last];
         if (by[v] == SKED_I_OWN_END)
@@ -196,7 +197,7 @@ static void list_pairs(pricing *x, const sked_i_life_flow *f)
                 continue;
             if (reader != x->start[v])
                 add_pair(x, x->start[v], reader, g->edge_lag[e] - shift, f->order[e]);
-            if (own)
+            if (own && sked_i_passes(g, e))
                 add_pair(x, reader, x->end[v], shift, f->read[e]);
         }
     }

@@ -55,7 +55,8 @@ static void count_own(need *x, int32_t op)
     count(x, op, op);
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
         const int64_t e = g->pred_edge[k];
-        if (g->edge_distance[e] > 0 || !(g->edge_lag[e] >= 0) || g->pred_op[k] == last)
+        if (g->edge_distance[e] > 0 || !sked_i_passes(g, e) || !(g->edge_lag[e] >= 0) ||
+            g->pred_op[k] == last)
             continue;
         last = g->pred_op[k]; /* parallel edges stand together */
         count(x, op, last);
@@ -66,7 +67,8 @@ static void count_own(need *x, int32_t op)
 static bool reads(const sked_graph *g, int32_t op, int32_t value)
 {
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
-        if (g->pred_op[k] == value && g->edge_distance[g->pred_edge[k]] == 0)
+        if (g->pred_op[k] == value && g->edge_distance[g->pred_edge[k]] == 0 &&
+            sked_i_passes(g, g->pred_edge[k]))
             return true;
     return false;
 }
@@ -92,13 +94,14 @@ static void count_between(need *x, int32_t value)
     const int32_t first = x->place[value];
     int32_t last = first;
     for (int64_t e = g->succ_ptr[value]; e < g->succ_ptr[value + 1]; e++)
-        if (g->edge_distance[e] == 0 && takes_time(x, g->edge_to[e]) && x->place[g->edge_to[e]] > last)
+        if (g->edge_distance[e] == 0 && sked_i_passes(g, e) && takes_time(x, g->edge_to[e]) &&
+            x->place[g->edge_to[e]] > last)
             last = x->place[g->edge_to[e]];
     if (keeps(x, value))
         last = g->n_ops - 1;
     mark_after(x, value, last);
     for (int64_t e = g->succ_ptr[value]; e < g->succ_ptr[value + 1]; e++)
-        if (g->edge_distance[e] == 0 && takes_time(x, g->edge_to[e]))
+        if (g->edge_distance[e] == 0 && sked_i_passes(g, e) && takes_time(x, g->edge_to[e]))
             x->between[x->place[g->edge_to[e]]] = 2;
     for (int32_t at = last; at > first; at--) {
         const int32_t op = g->topo[at];

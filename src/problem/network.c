@@ -90,7 +90,7 @@ static double violation(const sked_i_network *f, const sked_i_network_arc *a)
 /* The worst of the next few arcs, further on while none is violated; -1: none is. */
 static int64_t find_entering(sked_i_network *f)
 {
-    const int64_t block = (int64_t)sqrt((double)f->n_arcs) + 10;
+    const int64_t block = f->block > 0 ? f->block : (int64_t)sqrt((double)f->n_arcs) + 10;
     double most = f->slack;
     int64_t best = -1;
     for (int64_t k = 0; k < f->n_arcs && !(best >= 0 && k % block == 0); k++) {
@@ -225,11 +225,20 @@ sked_status sked_i_network_open(sked_i_network *f, int64_t nodes, int64_t arcs, 
     SKED_OWN(&f->arena, f->before, nodes);
     SKED_OWN(&f->arena, f->after, nodes);
     SKED_OWN(&f->arena, f->up, nodes);
-    f->ties = arcs;
+    f->room = f->ties = arcs;
     for (int64_t k = 0; k < nodes; k++)
         f->child[k] = -1;
 cleanup:
     return st;
+}
+
+sked_status sked_i_network_room(sked_i_network *f, int64_t more, sked_error *err)
+{
+    assert(f->ties == f->room);
+    if (!SKED_OWN_GROW(&f->arena, f->arcs, f->room, f->n_arcs + more))
+        return sked_i_no_memory(err);
+    f->ties = f->room;
+    return SKED_OK;
 }
 
 void sked_i_network_close(sked_i_network *f)

@@ -22,7 +22,9 @@ typedef struct sked_i_network {
     sked_i_network_arc *arcs;
     int64_t n_arcs; /* that may enter */
     int64_t ties;   /* the first of those that may not, at the end of `arcs` */
+    int64_t room;   /* of `arcs` */
     int64_t next;   /* where to look for an arc to enter */
+    int64_t block;  /* arcs that are compared for it; 0: the root of their number */
     double *x;      /* [nodes] times that make all arcs of the tree tight */
     double *flow;   /* [nodes] of the arc to the parent */
     int32_t *parent, *depth, *child, *before, *after; /* [nodes] -1: none; siblings before and after */
@@ -35,6 +37,8 @@ typedef struct sked_i_network {
 SKED_MUST_CHECK sked_status sked_i_network_open(sked_i_network *f, int64_t nodes, int64_t arcs,
                                                 sked_error *err);
 void sked_i_network_close(sked_i_network *f);
+/* Room for so many arcs more. There are no ties. */
+SKED_MUST_CHECK sked_status sked_i_network_room(sked_i_network *f, int64_t more, sked_error *err);
 /* An arc that may carry flow; returns its number, from 0 on. */
 int64_t sked_i_network_add(sked_i_network *f, int32_t tail, int32_t head, double length);
 /*

@@ -2,6 +2,7 @@
 #include "problem/problem.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "problem/chaining.h"
 #include "problem/lower.h"
 #include "problem/memory_limit.h"
 
@@ -9,6 +10,31 @@ bool sked_i_has_device_memory(const sked_problem *p)
 {
     for (int32_t d = 0; p->machine != NULL && d < p->machine->n_devices; d++)
         if (p->machine->memory[d] < INFINITY)
+            return true;
+    return false;
+}
+
+bool sked_i_is_output(const sked_graph *g, int32_t op)
+{
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
+        if (sked_i_passes(g, e))
+            return false;
+    return true;
+}
+
+double sked_i_result_lag(const sked_graph *g, int32_t op)
+{
+    double least = INFINITY;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
+        if (sked_i_passes(g, e))
+            least = fmin(least, fmax(0, g->edge_lag[e]));
+    return isinf(least) ? g->duration[op] : least;
+}
+
+bool sked_i_results_wait(const sked_graph *g)
+{
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (g->memory[i] > 0 && sked_i_result_lag(g, i) > 0)
             return true;
     return false;
 }
@@ -59,7 +85,11 @@ static sked_status check_fixed_ranges(const sked_problem *p, sked_error *err)
 }
 
 #define SKED_X(name, text, help) +1
-enum { n_objectives = 0 SKED_OBJECTIVE_LIST(SKED_X), n_lifetimes = 0 SKED_LIFETIME_LIST(SKED_X) };
+enum {
+    n_objectives = 0 SKED_OBJECTIVE_LIST(SKED_X),
+    n_lifetimes = 0 SKED_LIFETIME_LIST(SKED_X),
+    n_ios = 0 SKED_IO_LIST(SKED_X),
+};
 #undef SKED_X
 
 sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
@@ -71,6 +101,8 @@ sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
         {p->graph != NULL, "the problem has no graph"},
         {(unsigned)p->objective < n_objectives, "no such objective"},
         {(unsigned)p->lifetime < n_lifetimes, "no such lifetime"},
+        {(unsigned)p->io < n_ios, "no such io"},
+        {p->clock >= 0 && p->clock < INFINITY, "the clock must be a finite number, 0 or more"},
         {p->devices >= 0 && p->devices <= SKED_I_MOST_DEVICES, "devices must be from 0 to 1000000"},
         {p->latency >= 0 && p->latency < INFINITY, "latency must be a finite number, 0 or more"},
         {p->bandwidth > 0, "bandwidth must be above 0"},
@@ -100,6 +132,16 @@ static sked_status check_support(const sked_problem *p, sked_error *err)
     if (p->objective != SKED_OBJECTIVE_MAKESPAN && sked_i_lower_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits go with objective makespan, not %s",
                            sked_objective_name(p->objective));
+    const bool registers = sked_i_lifetime(p) == SKED_LIFETIME_RESULT;
+    if (p->devices > 0 && (registers || p->io == SKED_IO_ALIGNED))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "%s without devices: units of a circuit are resource pools",
+                           registers ? "lifetime result goes" : "aligned inputs and outputs go");
+    if (registers && sked_i_results_wait(p->graph) && sked_i_lower_memory_may_bind(p))
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "a memory limit goes with lifetime result where no value waits for its op; lifetime "
+            "start holds it from the beginning");
     return SKED_OK;
 }
 
@@ -154,7 +196,7 @@ static sked_status check_demands(const sked_problem *p, sked_error *err)
 
 /* ------------------------------------------------------------------ machines */
 
-static sked_status check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
+sked_status sked_i_check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
 {
     char name[80], device[80];
     for (int32_t i = 0; i < p->graph->n_ops; i++) {
@@ -284,10 +326,11 @@ static sked_status check_paths(const sked_problem *p, sked_error *err)
     return st;
 }
 
-/* The makespan bound of the machine against the horizon. */
+/* The makespan bound of the machine against the horizon. A method that takes a clock as it is has windows by
+ * it. */
 static sked_status check_horizon(const sked_problem *p, sked_error *err)
 {
-    if (isinf(p->horizon))
+    if (isinf(p->horizon) || p->clock > 0)
         return SKED_OK;
     sked_problem span = *p;
     double least;
@@ -364,20 +407,41 @@ static sked_status check_fixed(const sked_problem *p, sked_error *err)
     return SKED_OK;
 }
 
-sked_status sked_problem_check(const sked_problem *p, sked_error *err)
+/* Inputs that are fixed elsewhere than where aligned ones start. */
+static sked_status check_inputs(const sked_problem *p, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
+    const sked_graph *g = p->graph;
+    char name[80];
+    for (int32_t i = 0; p->fix_start != NULL && p->io == SKED_IO_ALIGNED && i < g->n_ops; i++)
+        if (p->fix_start[i] > 0 && g->pred_ptr[i] == g->pred_ptr[i + 1])
+            return sked_i_fail(
+                err, SKED_ERR_INFEASIBLE,
+                "op '%s' has no predecessors and is fixed at %g: with aligned inputs it starts at 0",
+                sked_i_op_label(g, i, name, sizeof name), p->fix_start[i]);
+    return SKED_OK;
+}
+
+sked_status sked_i_problem_check_asked(const sked_problem *p, sked_error *err)
+{
+    static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
+        sked_i_clock_check, check_support, check_fixed, check_inputs};
+    sked_status st = SKED_OK;
+    for (size_t i = 0; st == SKED_OK && i < sizeof checks / sizeof *checks; i++)
+        st = checks[i](p, err);
+    return st;
+}
+
+sked_status sked_i_problem_check_lowered(const sked_problem *p, sked_error *err)
+{
     static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
         check_demands, check_paths, check_horizon, check_interval};
     sked_i_costs c = {0};
     sked_i_relaxed relaxed = {0};
     sked_status st = SKED_OK;
-    SKED_TRY(check_support(p, err));
-    SKED_TRY(check_fixed(p, err));
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_TRY(check_sums(p, &c, err));
     if (p->machine != NULL) {
-        SKED_TRY(check_able(p, &c, err));
+        SKED_TRY(sked_i_check_able(p, &c, err));
         SKED_TRY(check_links(p, &c, err));
     }
     SKED_TRY(sked_i_check_memory(p, &c, err));
@@ -387,5 +451,18 @@ sked_status sked_problem_check(const sked_problem *p, sked_error *err)
 cleanup:
     sked_i_relaxed_free(&relaxed);
     sked_i_costs_free(&c);
+    return st;
+}
+
+sked_status sked_problem_check(const sked_problem *p, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    sked_i_lowered low = {0};
+    sked_status st = sked_i_problem_check_asked(p, err);
+    if (st == SKED_OK && sked_i_is_checked_lowered(p))
+        st = sked_i_lower(p, &low, err);
+    if (st == SKED_OK)
+        st = sked_i_problem_check_lowered(low.asked != NULL ? &low.problem : p, err);
+    sked_i_lowered_free(&low);
     return st;
 }

@@ -45,12 +45,28 @@ static inline bool sked_i_has_memory_limit(const sked_problem *p)
 {
     return p->memory_limit < INFINITY || sked_i_has_device_memory(p);
 }
-/* Do readers hold a value until they finish? (lifetime auto, of a problem as asked: with limits) */
+/* What lifetime auto stands for. */
+static inline sked_lifetime sked_i_lifetime(const sked_problem *p)
+{
+    return p->lifetime != SKED_LIFETIME_AUTO ? p->lifetime
+           : p->clock > 0                    ? SKED_LIFETIME_RESULT
+           : sked_i_has_memory_limit(p)      ? SKED_LIFETIME_FINISH
+                                             : SKED_LIFETIME_START;
+}
+/* Do readers hold a value until they finish? */
 static inline bool sked_i_holds_to_finish(const sked_problem *p)
 {
-    return p->lifetime == SKED_LIFETIME_FINISH ||
-           (p->lifetime == SKED_LIFETIME_AUTO && sked_i_has_memory_limit(p));
+    return sked_i_lifetime(p) == SKED_LIFETIME_FINISH;
 }
+/*
+ * From the start of an op until its result is there, for lifetime result: the least lag to a reader, without
+ * readers the duration. O(out-edges)
+ */
+double sked_i_result_lag(const sked_graph *g, int32_t op);
+/* Is there a value of some size whose result is there only after its op has started? O(ops + edges) */
+bool sked_i_results_wait(const sked_graph *g);
+/* Has the value of op no reader, in whatever iteration? With io aligned it lives to the end. O(out-edges) */
+bool sked_i_is_output(const sked_graph *g, int32_t op);
 /* Greatest common divisor of two numbers, 0 or more. */
 static inline double sked_i_gcd(double a, double b)
 {

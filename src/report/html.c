@@ -4,6 +4,7 @@
 #include "report/label.h"
 #include "report/page.h"
 #include "report/palette.h"
+#include "report/pipeline.h"
 #include "report/profiles.h"
 #include "report/progress.h"
 #include "report/report.h"
@@ -270,11 +271,12 @@ static void add_schedule(const sked_i_view *v, const sked_i_curves *curves, cons
     sked_i_buffer_char(b, '}');
 }
 
-/* What the data has a section for, in the order of the page. Returns how many. */
-static int add_sections(const sked_i_view *v, const sked_i_curves *curves, const sked_metrics *m,
-                        sked_i_page_section *section)
+/* What the data has a section for, in the order of the page. *many: how many. */
+static sked_status add_sections(const sked_i_view *v, const sked_i_curves *curves, const sked_metrics *m,
+                                sked_i_page_section *section, int *many, sked_error *err)
 {
     const sked_report_data *data = v->data;
+    sked_status st = SKED_OK;
     int count = 0;
     if (data->robust != NULL && sked_i_course_known(data->robust)) {
         section[count].kind = "loop";
@@ -287,23 +289,30 @@ static int add_sections(const sked_i_view *v, const sked_i_curves *curves, const
         section[count].kind = "tradeoff";
         sked_i_tradeoff_json(data->sweep, &section[count++].json);
     }
+    if (sked_i_pipeline_known(data)) {
+        section[count].kind = "pipeline";
+        SKED_TRY(sked_i_pipeline_json(data, &section[count++].json, err));
+    }
     section[count].kind = "schedule";
     add_schedule(v, curves, m, &section[count++].json);
     if (sked_i_progress_known(data)) {
         section[count].kind = "progress";
         sked_i_progress_json(data, &section[count++].json);
     }
-    return count;
+    *many = count;
+cleanup:
+    return st;
 }
 
 static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
-    enum { most_sections = 4 };
+    enum { most_sections = 5 };
     sked_i_view v = {0};
     sked_i_curves curves = {0};
     sked_i_page_section section[most_sections] = {{0}};
     sked_metrics m = {.size = sizeof m};
     sked_status st = SKED_OK;
+    int count;
     if (data->schedule->ops > max_ops)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "an HTML report holds at most %d ops, this schedule has %d; an SVG has no limit",
@@ -311,7 +320,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
     SKED_TRY(sked_i_view_init(&v, data, err));
     SKED_TRY(sked_i_curves_init(&curves, &v, err));
-    const int count = add_sections(&v, &curves, &m, section);
+    SKED_TRY(add_sections(&v, &curves, &m, section, &count, err));
     const char *name = sked_graph_name(v.graph);
     sked_i_page_write(out, *name ? name : "Schedule", section, count);
 cleanup:

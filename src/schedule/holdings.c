@@ -9,7 +9,7 @@ typedef struct store {
     const sked_problem *p;
     const sked_schedule *s;
     const sked_i_costs *c;
-    bool to_finish;
+    sked_lifetime lifetime;
     double end;           /* of the schedule */
     int32_t *seen;        /* [devices] op + 1 that has a copy there */
     sked_i_holding *copy; /* [devices] that copy */
@@ -43,13 +43,15 @@ static void hold_value(store *x, int32_t op)
     const sked_i_costs *c = x->c;
     const int32_t home = s->device ? s->device[op] : 0;
     int32_t copies = 0;
-    double end = s->start[op] + (x->to_finish ? sked_i_time_in(c, s, op) : 0);
+    const bool to_finish = x->lifetime == SKED_LIFETIME_FINISH;
+    const double begin = s->start[op] + (x->lifetime == SKED_LIFETIME_RESULT ? sked_i_result_lag(g, op) : 0);
+    double end = begin + (to_finish ? sked_i_time_in(c, s, op) : 0);
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
-        if (g->edge_distance[e] > 0 && s->ii == 0)
+        if ((g->edge_distance[e] > 0 && s->ii == 0) || !sked_i_passes(g, e))
             continue;
         const int32_t to = g->edge_to[e], d = s->device ? s->device[to] : 0;
         const double release =
-            s->start[to] + g->edge_distance[e] * s->ii + (x->to_finish ? sked_i_time_in(c, s, to) : 0);
+            s->start[to] + g->edge_distance[e] * s->ii + (to_finish ? sked_i_time_in(c, s, to) : 0);
         if (d == home) {
             end = fmax(end, release);
             continue;
@@ -59,9 +61,9 @@ static void hold_value(store *x, int32_t op)
         end = fmax(end, arrival);
         add_copy(x, op, d, arrival, release, &copies);
     }
-    if (sked_graph_keep(g, op))
+    if (sked_graph_keep(g, op) || (x->p->io == SKED_IO_ALIGNED && sked_i_is_output(g, op)))
         end = fmax(end, x->end);
-    hold(x, (sked_i_holding){op, home, s->start[op], end});
+    hold(x, (sked_i_holding){op, home, begin, end});
     for (int32_t k = 0; k < copies; k++)
         hold(x, x->copy[x->touched[k]]);
 }
@@ -72,7 +74,7 @@ sked_status sked_i_holdings_make(const sked_problem *p, const sked_i_costs *c, c
     const sked_graph *g = p->graph;
     const int64_t devices = s->devices > 0 ? s->devices : 1;
     sked_status st = SKED_OK;
-    store x = {.p = p, .s = s, .c = c, .to_finish = sked_i_holds_to_finish(p), .out = out};
+    store x = {.p = p, .s = s, .c = c, .lifetime = sked_i_lifetime(p), .out = out};
     *out = (sked_i_holdings){0};
     SKED_OWN0(&x.arena, x.seen, devices);
     SKED_OWN(&x.arena, x.copy, devices);

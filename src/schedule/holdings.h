@@ -2,7 +2,8 @@
  * Where and when a schedule holds values: a value where it was made, from the start of its op until the last
  * reader there lets it go and all copies have arrived; a copy on each other device that reads it, from its
  * arrival until the last reader there lets it go. Readers let go when they start or, by p->lifetime, when
- * they end. Kept values stay to the end.
+ * they end; by lifetime result a value begins when its result is there. Kept values stay to the end, with io
+ * aligned those without readers too.
  */
 #ifndef SKED_SCHEDULE_HOLDINGS_H
 #define SKED_SCHEDULE_HOLDINGS_H

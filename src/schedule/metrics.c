@@ -1,7 +1,10 @@
 /* What a schedule is worth, and how different several are. */
 #include "base/arena.h"
+#include "problem/chaining.h"
 #include "problem/lower.h"
 #include "schedule/profile.h"
+
+#include <string.h>
 
 static void measure_edges(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
                           sked_metrics *m)
@@ -79,6 +82,24 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     sked_i_costs_free(&c);
     if (st == SKED_OK)
         SKED_GIVE(out, m);
+    return st;
+}
+
+sked_status sked_schedule_phases(const sked_problem *p, const sked_schedule *s, double *phase,
+                                 sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    sked_status st = sked_i_schedule_check(p, s, err);
+    double *found = NULL;
+    if (st == SKED_OK && !(p->clock > 0))
+        st = sked_i_fail(err, SKED_ERR_ARGUMENT, "phases are those of a problem with a clock");
+    if (st != SKED_OK)
+        return st;
+    SKED_NEW(found, s->ops);
+    SKED_TRY(sked_i_clock_phases(p, s, found, err));
+    memcpy(phase, found, (size_t)s->ops * sizeof *phase);
+cleanup:
+    free(found);
     return st;
 }
 

@@ -301,3 +301,52 @@ cleanup:
     free(profile);
     return st;
 }
+
+/* ------------------------------------------------------------------ registers */
+
+/* The last cycle that a value is held over; -1: times that are not whole, or too many. */
+static int32_t last_cycle(const sked_i_holdings *h)
+{
+    enum { most_cycles = 1000000 };
+    double last = 0;
+    for (int64_t k = 0; k < h->count; k++) {
+        if (!is_integer(h->at[k].begin) || !is_integer(h->at[k].end) || h->at[k].begin < 0)
+            return -1;
+        last = fmax(last, h->at[k].end);
+    }
+    return last < most_cycles ? (int32_t)last : -1;
+}
+
+sked_status sked_schedule_registers(const sked_problem *p, const sked_schedule *s, double **bits,
+                                    int32_t *count, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    sked_status st = SKED_OK;
+    sked_i_costs c = {0};
+    sked_i_holdings h = {0};
+    double *held = NULL;
+    SKED_TRY(sked_i_schedule_check(p, s, err));
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_TRY(sked_i_holdings_make(p, &c, s, &h, err));
+    const int32_t last = last_cycle(&h);
+    if (last < 0) {
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                         "registers are counted in less than a million whole cycles");
+        goto cleanup;
+    }
+    SKED_NEW0(held, (int64_t)last + 1);
+    for (int64_t k = 0; k < h.count; k++) {
+        held[(int32_t)h.at[k].begin] += p->graph->memory[h.at[k].op];
+        held[(int32_t)h.at[k].end] -= p->graph->memory[h.at[k].op];
+    }
+    for (int32_t k = 1; k < last; k++)
+        held[k] += held[k - 1];
+    *bits = held;
+    *count = last;
+    held = NULL;
+cleanup:
+    sked_i_holdings_free(&h);
+    sked_i_costs_free(&c);
+    free(held);
+    return st;
+}

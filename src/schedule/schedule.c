@@ -24,6 +24,16 @@ const char *sked_lifetime_name(sked_lifetime l)
     return (size_t)l < sizeof names / sizeof *names ? names[l] : "unknown";
 }
 
+const char *sked_io_name(sked_io io)
+{
+    static const char *const names[] = {
+#define SKED_X(name, text, help) text,
+        SKED_IO_LIST(SKED_X)
+#undef SKED_X
+    };
+    return (size_t)io < sizeof names / sizeof *names ? names[io] : "unknown";
+}
+
 const char *sked_objective_name(sked_objective o)
 {
     static const char *const names[] = {
@@ -53,13 +63,28 @@ cleanup:
     return st;
 }
 
+sked_status sked_i_schedule_add_phases(sked_schedule *s, sked_error *err)
+{
+    if (s->phase == NULL)
+        s->phase = sked_i_alloc_zero(s->ops, sizeof *s->phase);
+    return s->phase != NULL ? SKED_OK : sked_i_no_memory(err);
+}
+
 sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out, sked_error *err)
 {
     sked_schedule *copy = NULL;
-    const sked_status st = sked_schedule_create(s->ops, s->devices, &copy, err);
-    if (st != SKED_OK)
+    sked_status st = sked_schedule_create(s->ops, s->devices, &copy, err);
+    if (st == SKED_OK && s->phase != NULL)
+        st = sked_i_schedule_add_phases(copy, err);
+    if (st == SKED_OK)
+        st = sked_i_schedule_copy_units(s, copy, err);
+    if (st != SKED_OK) {
+        sked_schedule_destroy(copy);
         return st;
+    }
     copy->ii = s->ii;
+    if (s->phase != NULL)
+        memcpy(copy->phase, s->phase, (size_t)s->ops * sizeof *s->phase);
     memcpy(copy->start, s->start, (size_t)s->ops * sizeof *s->start);
     if (s->device != NULL)
         memcpy(copy->device, s->device, (size_t)s->ops * sizeof *s->device);
@@ -84,6 +109,8 @@ void sked_schedule_destroy(sked_schedule *s)
         return;
     free(s->start);
     free(s->device);
+    free(s->phase);
+    sked_i_schedule_unbind(s);
     free(s);
 }
 

@@ -10,6 +10,13 @@
 /* INVALID: a schedule that the problem's arrays cannot be asked about; it may break any rule. O(ops). */
 SKED_MUST_CHECK sked_status sked_i_schedule_check(const sked_problem *p, const sked_schedule *s,
                                                   sked_error *err);
+/* Gives it room for phases, all 0, where it has none. */
+SKED_MUST_CHECK sked_status sked_i_schedule_add_phases(sked_schedule *s, sked_error *err);
+/* Units and registers, src/schedule/units.c. Drops those it has. */
+void sked_i_schedule_unbind(sked_schedule *s);
+/* Copies those of `from`, where it has any, to a schedule of the same graph that has none. */
+SKED_MUST_CHECK sked_status sked_i_schedule_copy_units(const sked_schedule *from, sked_schedule *to,
+                                                       sked_error *err);
 /* Latest finish. O(ops). */
 static inline double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s)
 {

@@ -1,6 +1,8 @@
 /* Schedules (sked-schedule-1) and fixed decisions (sked-fix-1): docs/formats/schedule.md and fix.md. */
 #include "base/memory.h"
+#include "formats/format.h"
 #include "formats/json.h"
+#include "problem/chaining.h"
 #include "problem/lower.h"
 #include "schedule/schedule.h"
 
@@ -20,6 +22,10 @@ typedef struct reader {
     uint8_t *seen; /* [ops] */
     sked_schedule *schedule;
     double latest; /* finish so far */
+    sked_i_arena arena;
+    const char **units, **registers; /* [ops] where they stand; NULL: no op has any */
+    struct owned *list;              /* units, or registers, as they come */
+    int64_t listed, list_cap;
     int32_t *fix_device;
     double *fix_start;
 } reader;
@@ -28,9 +34,9 @@ enum { TOP_FORMAT, TOP_DEVICES, TOP_MAKESPAN, TOP_II, TOP_NAMES, TOP_OPS };
 static const char *const top_keys[] = {"format", "devices", "makespan", "ii", "device_names", "ops"};
 static const sked_i_json_fields top_fields = {"a schedule", top_keys, 6, false};
 
-enum { OP_NAME, OP_DEVICE, OP_START, OP_FINISH };
-static const char *const op_keys[] = {"name", "device", "start", "finish"};
-static const sked_i_json_fields op_fields = {"a scheduled op", op_keys, 4, false};
+enum { OP_NAME, OP_DEVICE, OP_START, OP_FINISH, OP_PHASE, OP_UNITS, OP_REGISTERS };
+static const char *const op_keys[] = {"name", "device", "start", "finish", "phase", "units", "registers"};
+static const sked_i_json_fields op_fields = {"a scheduled op", op_keys, 7, false};
 static const sked_i_json_fields fixed_fields = {"a fixed op", op_keys, 3, true};
 
 enum { FIX_FORMAT, FIX_OPS };
@@ -41,8 +47,15 @@ static const sked_i_json_fields fix_fields = {"a sked-fix-1 file", fix_keys, 2, 
 typedef struct entry {
     int32_t op;
     uint32_t has;
-    double device, start, finish;
+    double device, start, finish, phase;
+    const char *units, *registers; /* where they stand; NULL: not given */
 } entry;
+
+/* A unit of a demand, or a register of an op. */
+typedef struct owned {
+    int64_t owner;
+    int32_t number;
+} owned;
 
 static void read_format(reader *r, const char *wanted)
 {
@@ -112,8 +125,12 @@ static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status 
             e->has &= ~(1u << k); /* null: as if the key were not there */
         else if (k == OP_DEVICE)
             e->device = read_device(r, broken);
+        else if (k == OP_UNITS || k == OP_REGISTERS)
+            *(k == OP_UNITS ? &e->units : &e->registers) = sked_i_json_defer(j);
         else
-            *(k == OP_START ? &e->start : &e->finish) = sked_i_json_number(j, op_keys[k]);
+            *(k == OP_START    ? &e->start
+              : k == OP_FINISH ? &e->finish
+                               : &e->phase) = sked_i_json_number(j, op_keys[k]);
     }
     if (j->status != SKED_OK)
         return false;
@@ -156,6 +173,29 @@ static void take_device(reader *r, const entry *e, const char *label)
         s->device[e->op] = (int32_t)e->device;
 }
 
+/* With a clock; a file that says some phases says all, or the others are 0. */
+static void take_phase(reader *r, const entry *e)
+{
+    if (!SKED_I_JSON_HAS(e->has, OP_PHASE) || !(r->problem->clock > 0))
+        return;
+    sked_i_json_check(&r->j, sked_i_schedule_add_phases(r->schedule, &r->j.cause));
+    if (r->j.status == SKED_OK)
+        r->schedule->phase[e->op] = e->phase;
+}
+
+/* Notes where an op's units or registers stand. */
+static void take_place(reader *r, const char ***places, int32_t op, const char *place)
+{
+    if (place == NULL || r->j.status != SKED_OK)
+        return;
+    if (*places == NULL)
+        *places = sked_i_arena_alloc_zero(&r->arena, r->graph->n_ops, sizeof **places);
+    if (*places == NULL)
+        sked_i_json_no_memory(&r->j);
+    else
+        (*places)[op] = place;
+}
+
 static void read_scheduled_op(reader *r)
 {
     entry e;
@@ -176,6 +216,9 @@ static void read_scheduled_op(reader *r)
                             "op '%s' starts at %.17g and takes %.17g, so it cannot finish at %.17g", label,
                             e.start, duration, e.finish);
     r->schedule->start[e.op] = e.start;
+    take_phase(r, &e);
+    take_place(r, &r->units, e.op, e.units);
+    take_place(r, &r->registers, e.op, e.registers);
     if (finish > r->latest)
         r->latest = finish;
 }
@@ -196,6 +239,94 @@ static void check_complete(reader *r)
             sked_i_json_fail_as(&r->j, SKED_ERR_INVALID, "op '%s' is not in the schedule",
                                 sked_i_op_label(r->graph, i, label, sizeof label));
         }
+}
+
+static void add_owned(reader *r, int64_t owner, const char *what)
+{
+    const int32_t number = (int32_t)sked_i_json_integer(&r->j, what, 0, INT32_MAX);
+    if (!SKED_OWN_GROW(&r->arena, r->list, r->list_cap, r->listed + 1))
+        sked_i_json_no_memory(&r->j);
+    else
+        r->list[r->listed++] = (owned){owner, number};
+}
+
+/* 1 or [0, 1] */
+static void read_numbers(reader *r, int64_t owner, const char *what)
+{
+    if (sked_i_json_peek(&r->j) != '[') {
+        add_owned(r, owner, what);
+        return;
+    }
+    sked_i_json_enter(&r->j, '[', what);
+    while (sked_i_json_more(&r->j))
+        add_owned(r, owner, what);
+}
+
+/* {"MUL": 1} */
+static void read_units(reader *r, int32_t op)
+{
+    const sked_graph *g = r->graph;
+    sked_i_json *j = &r->j;
+    char label[80];
+    sked_i_json_enter(j, '{', "\"units\"");
+    while (sked_i_json_key(j)) {
+        if (!sked_i_json_key_text(j, &r->text))
+            return;
+        const int32_t pool = sked_graph_find_resource(g, r->text.data);
+        int64_t k = g->demand_ptr[op];
+        while (k < g->demand_ptr[op + 1] && g->demand_resource[k] != pool)
+            k++;
+        if (k == g->demand_ptr[op + 1])
+            sked_i_json_fail_as(j, SKED_ERR_INVALID, "op '%s' holds nothing of a pool '%s'",
+                                sked_i_op_label(g, op, label, sizeof label),
+                                sked_i_quoted_bytes(r->text.data, (size_t)r->text.size).text);
+        else
+            read_numbers(r, k, "a unit");
+    }
+}
+
+/* The list by owner, those of one in the order in which they came. */
+static sked_status sort_owned(const reader *r, int64_t owners, int64_t **at, int32_t **numbers,
+                              sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(*numbers, r->listed);
+    SKED_NEW0(*at, owners + 2);
+    for (int64_t k = 0; k < r->listed; k++)
+        (*at)[r->list[k].owner + 2]++;
+    for (int64_t k = 0; k < owners; k++)
+        (*at)[k + 2] += (*at)[k + 1];
+    for (int64_t k = 0; k < r->listed; k++)
+        (*numbers)[(*at)[r->list[k].owner + 1]++] = r->list[k].number;
+cleanup:
+    return st;
+}
+
+static sked_status read_binding(reader *r, sked_error *err)
+{
+    sked_schedule *s = r->schedule;
+    const int64_t demands = r->graph->demand_ptr[r->graph->n_ops];
+    sked_status st = r->j.status;
+    for (int32_t i = 0; i < s->ops && r->units != NULL && r->j.status == SKED_OK; i++)
+        if (r->units[i] != NULL) {
+            sked_i_json_seek(&r->j, r->units[i]);
+            read_units(r, i);
+        }
+    SKED_TRY(r->j.status);
+    s->demands = demands;
+    if (r->units != NULL)
+        SKED_TRY(sort_owned(r, demands, &s->unit_at, &s->unit, err));
+    r->listed = 0;
+    for (int32_t i = 0; i < s->ops && r->registers != NULL && r->j.status == SKED_OK; i++)
+        if (r->registers[i] != NULL) {
+            sked_i_json_seek(&r->j, r->registers[i]);
+            read_numbers(r, i, "a register");
+        }
+    SKED_TRY(r->j.status);
+    if (r->registers != NULL)
+        SKED_TRY(sort_owned(r, s->ops, &s->register_at, &s->registers, err));
+cleanup:
+    return st;
 }
 
 /* "device_names", where a file has them: those of the machine. */
@@ -265,10 +396,12 @@ static sked_status read_schedule(reader *r, sked_error *err)
     r->schedule->ii = c.ii;
     read_items(r, c.ops, read_scheduled_op);
     check_complete(r);
+    SKED_TRY(r->j.status);
     if (!isnan(c.makespan) && !same_time(c.makespan, r->latest))
         sked_i_json_fail_as(&r->j, SKED_ERR_INVALID,
                             "the makespan is said to be %.17g, but the latest finish is %.17g", c.makespan,
                             r->latest);
+    SKED_TRY(read_binding(r, err));
     st = r->j.status;
 cleanup:
     return st;
@@ -283,6 +416,7 @@ static void release(reader *r)
     sked_schedule_destroy(r->schedule);
     free(r->fix_device);
     free(r->fix_start);
+    sked_i_arena_free(&r->arena);
 }
 
 /* A text by `read`; the caller takes what it wants and releases r, whatever the status. */
@@ -297,11 +431,30 @@ static sked_status parse(const char *name, const char *text, size_t size, const 
     return r->seen != NULL ? read(r, err) : sked_i_no_memory(err);
 }
 
+/* A graph's file that holds start times as well. */
+static sked_status parse_times(const sked_i_format *format, const sked_i_source *source, const sked_graph *g,
+                               sked_schedule **out, sked_error *err)
+{
+    sked_schedule *s = NULL;
+    sked_status st = sked_schedule_create(g->n_ops, 0, &s, err);
+    if (st == SKED_OK)
+        st = format->times(source, g, s->start, &s->ii, err);
+    if (st == SKED_OK)
+        *out = s;
+    else
+        sked_schedule_destroy(s);
+    return st;
+}
+
 sked_status sked_schedule_parse(const char *name, const char *text, size_t size, const sked_problem *p,
                                 sked_schedule **out, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
+    static const sked_read_options none;
+    const sked_i_format *format = sked_i_format_with_times(text, size);
     reader r;
+    if (format != NULL)
+        return parse_times(format, &(sked_i_source){name, text, size, &none}, p->graph, out, err);
     const sked_status st = parse(name, text, size, p, read_schedule, &r, err);
     if (st == SKED_OK) {
         *out = r.schedule;
@@ -333,7 +486,39 @@ static void write_machine(const sked_machine *m, sked_i_buffer *out)
     sked_i_buffer_char(out, ']');
 }
 
-static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, double time, sked_i_buffer *out)
+/* One number, or a list of several. */
+static void write_numbers(const int32_t *numbers, int64_t count, bool list, sked_i_buffer *out)
+{
+    sked_i_buffer_text(out, list ? "[" : "");
+    for (int64_t k = 0; k < count; k++) {
+        sked_i_buffer_text(out, k ? "," : "");
+        sked_i_buffer_int(out, numbers[k]);
+    }
+    sked_i_buffer_text(out, list ? "]" : "");
+}
+
+static void write_binding(const sked_graph *g, const sked_schedule *s, int32_t op, sked_i_buffer *out)
+{
+    const char *before = ",\"units\":{";
+    for (int64_t k = g->demand_ptr[op]; s->unit_at != NULL && k < g->demand_ptr[op + 1]; k++) {
+        const int64_t count = s->unit_at[k + 1] - s->unit_at[k];
+        if (count == 0)
+            continue;
+        sked_i_buffer_json_after(out, before, sked_graph_resource_name(g, g->demand_resource[k]));
+        sked_i_buffer_char(out, ':');
+        write_numbers(s->unit + s->unit_at[k], count, count > 1, out);
+        before = ",";
+    }
+    sked_i_buffer_text(out, before[1] == 0 ? "}" : "");
+    if (s->register_at == NULL || s->register_at[op] == s->register_at[op + 1])
+        return;
+    sked_i_buffer_text(out, ",\"registers\":");
+    write_numbers(s->registers + s->register_at[op], s->register_at[op + 1] - s->register_at[op], true, out);
+}
+
+/* phase NULL: there is no clock. */
+static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, double time, const double *phase,
+                     sked_i_buffer *out)
 {
     char index[24];
     sked_i_buffer_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
@@ -347,6 +532,9 @@ static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, dou
         sked_i_buffer_text(out, ",\"device\":");
         sked_i_buffer_int(out, s->device[i]);
     }
+    if (phase != NULL)
+        sked_i_buffer_number_after(out, ",\"phase\":", phase[i]);
+    write_binding(g, s, i, out);
     sked_i_buffer_char(out, '}');
 }
 
@@ -354,12 +542,14 @@ sked_status sked_i_native_schedule_write(const sked_problem *p, const sked_sched
                                          sked_error *err)
 {
     const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
     sked_i_costs c = {0};
-    const sked_status st = sked_i_costs_make(p, &c, err);
-    if (st != SKED_OK) {
-        sked_i_costs_free(&c);
-        return st;
+    double *phase = NULL;
+    if (p->clock > 0) {
+        SKED_NEW(phase, s->ops);
+        SKED_TRY(sked_i_clock_phases(p, s, phase, err));
     }
+    SKED_TRY(sked_i_costs_make(p, &c, err));
     sked_i_buffer_format(out, "{\"format\":\"%s\",\"graph\":", schedule_id);
     sked_i_buffer_json(out, sked_graph_name(g));
     sked_i_buffer_format(out, ",\"devices\":%d", (int)s->devices);
@@ -374,10 +564,13 @@ sked_status sked_i_native_schedule_write(const sked_problem *p, const sked_sched
         sked_i_buffer_text(out, "null");
     sked_i_buffer_text(out, ",\n\"ops\":[");
     for (int32_t i = 0; i < s->ops; i++)
-        write_op(g, s, i, sked_i_time_in(&c, s, i), out);
+        write_op(g, s, i, sked_i_time_in(&c, s, i), phase, out);
     sked_i_buffer_text(out, "\n]}\n");
+    st = out->failed ? sked_i_no_memory(err) : SKED_OK;
+cleanup:
     sked_i_costs_free(&c);
-    return out->failed ? sked_i_no_memory(err) : SKED_OK;
+    free(phase);
+    return st;
 }
 
 static void read_fixed_op(reader *r)

@@ -13,6 +13,12 @@
  *   7 nothing finishes after the horizon
  *   8 fixed starts and devices are kept
  *   9 no device, and not all together, hold more values than memory allows
+ *  10 with a clock every start and the interval are whole, and no op ends later in its cycle than the clock
+ * allows 11 with io aligned, ops without predecessors start at 0
+ *  12 where units are given: each op holds as many as it demands of every pool that has units, below its
+ * capacity; one that takes longer than the II holds them in turn, one an iteration; a unit runs one op at a
+ * time 13 where registers are given: a value moves from one to the next after each II; a register holds one
+ * value at a time, and values of one size
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
  * speed. What the machine's profile says precedes what the graph says: both by name and type, and a time
@@ -477,6 +483,18 @@ static sked_status check_limits(const judge *j)
     return SKED_OK;
 }
 
+static sked_status check_inputs(const judge *j)
+{
+    const sked_graph *g = j->p->graph;
+    char name[80];
+    for (int32_t i = 0; j->p->io == SKED_IO_ALIGNED && i < g->n_ops; i++)
+        if (g->pred_ptr[i] == g->pred_ptr[i + 1] && j->s->start[i] > j->tolerance)
+            return BROKEN(
+                j, "op '%s' has no predecessors and starts at %.12g: with aligned inputs it starts at 0",
+                name_of(j, i, name), j->s->start[i]);
+    return SKED_OK;
+}
+
 /* ------------------------------------------------------------------ memory */
 
 /* A value on one device: where it was made, or where a copy of it is read. */
@@ -493,6 +511,7 @@ typedef struct store {
     int64_t *copy;  /* [devices] its index */
     double end;     /* of the schedule */
     bool to_finish; /* readers hold what they read until they end */
+    bool by_result; /* values begin when they are there */
     int64_t *first; /* [devices + 2] */
     int64_t *order; /* holdings by device */
 } store;
@@ -504,6 +523,27 @@ static double release_time(const judge *j, const store *x, int64_t e)
     return j->s->start[to] + j->p->graph->edge_distance[e] * j->s->ii + (x->to_finish ? time_of(j, to) : 0);
 }
 
+/* The edge passes no value. */
+static bool orders_only(const sked_graph *g, int64_t e)
+{
+    return g->edge_order != NULL && g->edge_order[e];
+}
+
+/* When the first reader of op could have its value; without readers when op ends. */
+static double result_time(const judge *j, int32_t op)
+{
+    const sked_graph *g = j->p->graph;
+    bool read = false;
+    double first = 0;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        if (orders_only(g, e))
+            continue;
+        first = read ? fmin(first, lag_of(j, e)) : lag_of(j, e);
+        read = true;
+    }
+    return j->s->start[op] + (read ? fmax(0, first) : time_of(j, op));
+}
+
 /* The value of op: with its maker until readers there let go and copies have arrived, copies from arrival. */
 static void hold_value(const judge *j, store *x, int32_t op)
 {
@@ -511,8 +551,13 @@ static void hold_value(const judge *j, store *x, int32_t op)
     const sked_schedule *s = j->s;
     const int32_t home = s->device ? s->device[op] : 0;
     const int64_t own = x->count++;
-    double end = s->start[op] + (x->to_finish ? time_of(j, op) : 0);
+    const double begin = x->by_result ? result_time(j, op) : s->start[op];
+    double end = begin + (x->to_finish ? time_of(j, op) : 0);
+    bool output = true;
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        if (orders_only(g, e))
+            continue;
+        output = false;
         if (g->edge_distance[e] > 0 && s->ii == 0)
             continue;
         const double release = release_time(j, x, e),
@@ -531,10 +576,10 @@ static void hold_value(const judge *j, store *x, int32_t op)
         h->begin = fmin(h->begin, arrival);
         h->end = fmax(h->end, release);
     }
-    if (g->keep != NULL && g->keep[op])
+    if ((g->keep != NULL && g->keep[op]) || (output && j->p->io == SKED_IO_ALIGNED))
         end = fmax(end, x->end);
     x->device[own] = home;
-    x->at[own] = (holding){s->start[op], end, op};
+    x->at[own] = (holding){begin, end, op};
 }
 
 /* All holdings of `device` (-1: of all) against a limit. */
@@ -575,7 +620,9 @@ static sked_status check_memory(const judge *j)
     const int32_t devices = p->devices > 0 ? p->devices : 1;
     sked_status st = SKED_OK;
     sked_error *err = j->err;
-    store x = {.to_finish = p->lifetime != SKED_LIFETIME_START};
+    const bool registers =
+        p->lifetime == SKED_LIFETIME_RESULT || (p->lifetime == SKED_LIFETIME_AUTO && p->clock > 0);
+    store x = {.to_finish = p->lifetime != SKED_LIFETIME_START && !registers, .by_result = registers};
     sked_i_arena arena = {0};
     events ev;
     if (!has_limit(p))
@@ -601,6 +648,328 @@ cleanup:
     return st;
 }
 
+/* ------------------------------------------------------------------ clock */
+
+/* Phases of ops, found over the chained edges alone. */
+typedef struct cycle {
+    double *phase;    /* [ops] */
+    int32_t *waiting; /* [ops] combinational ops that it is chained to and that have not been looked at */
+    int32_t *queue;   /* [ops] */
+    uint8_t *queued;  /* [ops] */
+    double slack;
+} cycle;
+
+static double column_at(const double *column, int32_t i)
+{
+    return column != NULL ? column[i] : 0;
+}
+
+/* Does the value of an edge arrive just as its reader starts? */
+static bool is_chained(const judge *j, int64_t e)
+{
+    const sked_graph *g = j->p->graph;
+    if (orders_only(g, e) || (g->edge_distance[e] > 0 && j->s->ii == 0))
+        return false;
+    return j->s->start[g->edge_to[e]] + g->edge_distance[e] * j->s->ii ==
+           j->s->start[g->edge_from[e]] + lag_of(j, e);
+}
+
+/* When in its cycle the value of op comes out; an op without duration passes on what comes in. */
+static double time_out(const judge *j, const cycle *x, int32_t op)
+{
+    const sked_graph *g = j->p->graph;
+    return time_of(j, op) > 0 ? column_at(g->delay_out, op) : x->phase[op] + column_at(g->delay_in, op);
+}
+
+static sked_status check_phase(const judge *j, const cycle *x, int32_t op)
+{
+    const double in = column_at(j->p->graph->delay_in, op), out = column_at(j->p->graph->delay_out, op);
+    char name[80];
+    if (x->phase[op] + in > j->p->clock + x->slack)
+        return BROKEN(j, "op '%s' begins %.12g into its cycle and takes %.12g, but the clock period is %.12g",
+                      name_of(j, op, name), x->phase[op], in, j->p->clock);
+    if (out > j->p->clock + x->slack)
+        return BROKEN(j, "the result of op '%s' comes out after %.12g, but the clock period is %.12g",
+                      name_of(j, op, name), out, j->p->clock);
+    if (j->s->phase != NULL && !(fabs(j->s->phase[op] - x->phase[op]) <= x->slack))
+        return BROKEN(j, "op '%s' is said to begin %.12g into its cycle, but begins at %.12g",
+                      name_of(j, op, name), j->s->phase[op], x->phase[op]);
+    return SKED_OK;
+}
+
+/* The value of op reaches those it is chained to; *later: some begin later for it. */
+static int64_t reach(const judge *j, cycle *x, int32_t op, bool again, int64_t end)
+{
+    const sked_graph *g = j->p->graph;
+    const bool passes_on = !(time_of(j, op) > 0);
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        const double out = time_out(j, x, op);
+        if (!is_chained(j, e))
+            continue;
+        const bool later = out > x->phase[to];
+        x->phase[to] = later ? out : x->phase[to];
+        if (again ? later && !x->queued[to] : passes_on && --x->waiting[to] == 0) {
+            x->queue[end++ % g->n_ops] = to;
+            x->queued[to] = 1;
+        }
+    }
+    return end;
+}
+
+/*
+ * Ops that no chain of combinational ops leads back to, in order. Those that are left stand on such a chain
+ * or behind it: they are followed until nothing is later, which must come to an end, or a cycle is too short.
+ */
+static sked_status find_phases(const judge *j, cycle *x)
+{
+    const sked_graph *g = j->p->graph;
+    sked_status st = SKED_OK;
+    int64_t begin = 0, end = 0;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (is_chained(j, e) && time_of(j, g->edge_from[e]) > 0)
+            x->phase[g->edge_to[e]] = fmax(x->phase[g->edge_to[e]], time_out(j, x, g->edge_from[e]));
+        else if (is_chained(j, e))
+            x->waiting[g->edge_to[e]]++;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (x->waiting[i] == 0)
+            x->queue[end++] = i;
+    while (begin < end)
+        if (time_of(j, x->queue[begin]) > 0)
+            begin++;
+        else
+            end = reach(j, x, x->queue[begin++], false, end);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        x->queued[i] = x->waiting[i] > 0;
+    begin = end = 0;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (x->queued[i])
+            x->queue[end++] = i;
+    for (; st == SKED_OK && begin < end; begin++) {
+        const int32_t op = x->queue[begin % g->n_ops];
+        x->queued[op] = 0;
+        if (x->phase[op] + column_at(g->delay_in, op) > j->p->clock + x->slack)
+            return check_phase(j, x, op);
+        end = time_of(j, op) > 0 ? end : reach(j, x, op, true, end);
+    }
+    return st;
+}
+
+static sked_status check_clock(const judge *j)
+{
+    const int32_t n = j->p->graph->n_ops;
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    sked_i_arena arena = {0};
+    cycle x = {.slack = 1e-9 * j->p->clock};
+    char name[80];
+    if (!(j->p->clock > 0) || n == 0)
+        return SKED_OK;
+    for (int32_t i = 0; i < n; i++)
+        if (!is_integer(j->s->start[i]))
+            return BROKEN(j, "op '%s' starts at %.12g: with a clock starts are whole cycles",
+                          name_of(j, i, name), j->s->start[i]);
+    if (!is_integer(j->s->ii))
+        return BROKEN(j, "the interval is %.12g: with a clock it is a number of whole cycles", j->s->ii);
+    SKED_OWN0(&arena, x.phase, n);
+    SKED_OWN0(&arena, x.waiting, n);
+    SKED_OWN0(&arena, x.queued, n);
+    SKED_OWN(&arena, x.queue, n);
+    SKED_TRY(find_phases(j, &x));
+    for (int32_t i = 0; st == SKED_OK && i < n; i++)
+        st = check_phase(j, &x, i);
+cleanup:
+    sked_i_arena_free(&arena);
+    return st;
+}
+
+/* ------------------------------------------------------------------ units and registers */
+
+/* Who holds which unit of a pool, or which register, from when and for how long. */
+typedef struct claim {
+    int32_t number, op;
+    double begin, span;
+} claim;
+
+typedef struct claims {
+    claim *at;
+    int64_t count;
+    sked_i_keyed *order, *spare;
+    events ev;
+} claims;
+
+static sked_status claims_make(claims *x, sked_i_arena *arena, int64_t most, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_OWN(arena, x->at, most);
+    SKED_OWN(arena, x->order, most);
+    SKED_OWN(arena, x->spare, most);
+    SKED_TRY(events_make(&x->ev, arena, 4 * most, err));
+cleanup:
+    return st;
+}
+
+/* Intervals that a span begins. */
+static double turns_of(const judge *j, double span)
+{
+    return j->s->ii > 0 ? fmax(1, ceil((span - j->tolerance) / j->s->ii)) : 1;
+}
+
+/* No number has two owners at a time. what: "unit" or "register"; pool: its name, or "". */
+static sked_status check_claims(const judge *j, claims *x, const char *what, const char *pool)
+{
+    char name[80];
+    for (int64_t k = 0; k < x->count; k++)
+        x->order[k] = (sked_i_keyed){(uint64_t)x->at[k].number, k};
+    sked_i_sort_keyed(x->order, x->spare, x->count);
+    for (int64_t k = 0, first; k < x->count;) {
+        const int32_t number = x->at[x->order[k].value].number;
+        int64_t n = 0;
+        double base = 0, when, load;
+        int32_t op;
+        for (first = k; k < x->count && x->at[x->order[k].value].number == number; k++) {
+            const claim *c = &x->at[x->order[k].value];
+            n += add_span(j, c->op, c->begin, c->span, 1, x->ev.at + n, &base);
+        }
+        if (exceeds(&x->ev, n, base, 1, &when, &load, &op))
+            return BROKEN(j, "%s %d%s%.80s has two owners at time %.12g, one of them op '%s'", what,
+                          (int)number, pool[0] ? " of " : "", pool, when,
+                          name_of(j, op >= 0 ? op : x->at[x->order[first].value].op, name));
+    }
+    return SKED_OK;
+}
+
+/* Lists begin where the ones before them end. */
+static bool are_lists(const int64_t *at, int64_t count)
+{
+    bool rising = at[0] == 0;
+    for (int64_t k = 0; k < count && rising; k++)
+        rising = at[k] <= at[k + 1];
+    return rising;
+}
+
+/* The units of one demand. *bound: -1, or whether another demand on the pool has units. */
+static sked_status claim_units(const judge *j, claims *x, int32_t op, int64_t k, int *bound)
+{
+    const sked_graph *g = j->p->graph;
+    const sked_schedule *s = j->s;
+    const int32_t r = g->demand_resource[k];
+    const double turns = turns_of(j, time_of(j, op)), needed = g->demand_amount[k] * turns;
+    const int64_t count = s->unit_at[k + 1] - s->unit_at[k];
+    const double capacity = j->p->capacity ? j->p->capacity[r] : g->capacity[r];
+    char name[80];
+    if (*bound >= 0 && *bound != (count > 0))
+        return BROKEN(j, "only some ops have units of '%.80s': op '%s' has %s",
+                      sked_graph_resource_name(g, r), name_of(j, op, name), count > 0 ? "some" : "none");
+    *bound = count > 0;
+    if (count > 0 && (double)count != needed)
+        return BROKEN(j, "op '%s' has %lld units of '%.80s', and needs %g", name_of(j, op, name),
+                      (long long)count, sked_graph_resource_name(g, r), needed);
+    for (int64_t m = s->unit_at[k]; m < s->unit_at[k + 1]; m++) {
+        if (s->unit[m] < 0 || s->unit[m] >= capacity)
+            return BROKEN(j, "op '%s' has unit %d of '%.80s', whose capacity is %g", name_of(j, op, name),
+                          (int)s->unit[m], sked_graph_resource_name(g, r), capacity);
+        x->at[x->count++] = (claim){s->unit[m], op, s->start[op], turns > 1 ? s->ii : time_of(j, op)};
+    }
+    return SKED_OK;
+}
+
+static sked_status check_units(const judge *j)
+{
+    const sked_graph *g = j->p->graph;
+    const sked_schedule *s = j->s;
+    const int64_t demands = g->demand_ptr[g->n_ops];
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    sked_i_arena arena = {0};
+    claims x = {0};
+    if (s->unit_at == NULL)
+        return SKED_OK;
+    if (s->demands != demands || !are_lists(s->unit_at, demands))
+        return BROKEN(j, "the schedule's units are not those of the graph's demands");
+    SKED_TRY(claims_make(&x, &arena, s->unit_at[demands], err));
+    for (int32_t r = 0; r < g->n_resources; r++) {
+        int bound = -1;
+        x.count = 0;
+        for (int64_t u = g->user_ptr[r]; u < g->user_ptr[r + 1]; u++) {
+            int64_t k = g->demand_ptr[g->user_op[u]];
+            while (g->demand_resource[k] != r)
+                k++;
+            SKED_TRY(claim_units(j, &x, g->user_op[u], k, &bound));
+        }
+        SKED_TRY(check_claims(j, &x, "unit", sked_graph_resource_name(g, r)));
+    }
+cleanup:
+    sked_i_arena_free(&arena);
+    return st;
+}
+
+/* From when its first reader could have it until the last one starts. */
+static double lifetime_of(const judge *j, int32_t op)
+{
+    const sked_graph *g = j->p->graph;
+    const double begin = result_time(j, op);
+    double end = begin;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
+        if (!orders_only(g, e) && !(g->edge_distance[e] > 0 && j->s->ii == 0))
+            end = fmax(end, j->s->start[g->edge_to[e]] + g->edge_distance[e] * j->s->ii);
+    return g->memory[op] > 0 && end - begin > j->tolerance ? end - begin : 0;
+}
+
+static sked_status claim_registers(const judge *j, claims *x, int32_t op)
+{
+    const sked_schedule *s = j->s;
+    const double life = lifetime_of(j, op), needed = life > 0 ? turns_of(j, life) : 0;
+    const int64_t first = s->register_at[op], count = s->register_at[op + 1] - first;
+    char name[80];
+    if ((double)count != needed)
+        return BROKEN(j, "the value of op '%s' has %lld registers, and needs %g", name_of(j, op, name),
+                      (long long)count, needed);
+    for (int64_t m = 0; m < count; m++) {
+        const double span = s->ii > 0 ? fmin(s->ii, life - (double)m * s->ii) : life;
+        if (s->registers[first + m] < 0)
+            return BROKEN(j, "the value of op '%s' has register %d", name_of(j, op, name),
+                          (int)s->registers[first + m]);
+        x->at[x->count++] = (claim){s->registers[first + m], op, result_time(j, op), span};
+    }
+    return SKED_OK;
+}
+
+/* Of claims that are sorted. */
+static sked_status check_widths(const judge *j, const claims *x)
+{
+    const double *size = j->p->graph->memory;
+    char a[80], b[80];
+    for (int64_t k = 1; k < x->count; k++) {
+        const claim *one = &x->at[x->order[k - 1].value], *two = &x->at[x->order[k].value];
+        if (one->number == two->number && size[one->op] != size[two->op])
+            return BROKEN(j, "register %d holds the values of ops '%s' and '%s', whose sizes differ",
+                          (int)one->number, name_of(j, one->op, a), name_of(j, two->op, b));
+    }
+    return SKED_OK;
+}
+
+static sked_status check_registers(const judge *j)
+{
+    const sked_schedule *s = j->s;
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    sked_i_arena arena = {0};
+    claims x = {0};
+    if (s->register_at == NULL)
+        return SKED_OK;
+    if (!are_lists(s->register_at, s->ops))
+        return BROKEN(j, "the schedule's registers are not those of the graph's ops");
+    SKED_TRY(claims_make(&x, &arena, s->register_at[s->ops], err));
+    for (int32_t i = 0; i < s->ops; i++)
+        SKED_TRY(claim_registers(j, &x, i));
+    SKED_TRY(check_claims(j, &x, "register", ""));
+    SKED_TRY(check_widths(j, &x));
+cleanup:
+    sked_i_arena_free(&arena);
+    return st;
+}
+
 static sked_status judge_all(judge *j)
 {
     sked_status st = find_names(j);
@@ -615,7 +984,15 @@ static sked_status judge_all(judge *j)
     st = check_pools(j);
     if (st == SKED_OK)
         st = check_limits(j);
-    return st == SKED_OK ? check_memory(j) : st;
+    if (st == SKED_OK)
+        st = check_memory(j);
+    if (st == SKED_OK)
+        st = check_clock(j);
+    if (st == SKED_OK)
+        st = check_units(j);
+    if (st == SKED_OK)
+        st = check_registers(j);
+    return st == SKED_OK ? check_inputs(j) : st;
 }
 
 sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s, sked_error *err)

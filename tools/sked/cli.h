@@ -49,9 +49,13 @@ enum {
       "machine file: devices with names, types, speeds and memory, and the links between them")              \
     X(memory_limit, REAL, "memory-limit", "M", INFINITY, 0, 1e300, ON_MACHINE,                               \
       "most memory that values may hold at a time, on all devices together")                                 \
-    X(lifetime, TEXT, "lifetime", "start|finish", NULL, 0, 0, ON_MACHINE,                                    \
-      "readers let a value go when they start, or when they finish; preset: finish with a memory limit, "    \
-      "else start")                                                                                          \
+    X(lifetime, TEXT, "lifetime", "start|finish|result", NULL, 0, 0, ON_MACHINE,                             \
+      "readers let a value go when they start, or when they finish; result: when they start, and it begins " \
+      "when it is there; preset: result with a clock, finish with a memory limit, else start")               \
+    X(clock, REAL, "clock", "T", 0, 1e-300, 1e300, ON_MACHINE,                                               \
+      "clock period: ops with a delay share a cycle while their delays in a chain fit it")                   \
+    X(io, TEXT, "io", "free|aligned", NULL, 0, 0, ON_MACHINE,                                                \
+      "aligned: ops without predecessors start at 0, and values without readers live to the end")            \
     X(train_devices, INT, "devices", "N", 4, 1, 1000000, ON(train), "number of devices to train for")        \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
       "scheduling method; `sked methods` lists them")                                                        \
@@ -65,7 +69,7 @@ enum {
       "initiation interval of a pipelined loop; auto: find the smallest")                                    \
     X(alpha, REAL, "alpha", "A", 1, 0, 1e300, ON_SOLVE, "weight of communication in objective cost")         \
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", NULL, 0, 0, ON(schedule),                                   \
-      "schedule at every horizon, ii, alpha or memory-limit of a range (horizon=10:40:5) and show the "      \
+      "schedule at every horizon, ii, alpha, memory-limit or clock of a range (horizon=10:40:5); show the "  \
       "trade-off; each "                                                                                     \
       "point gets --time-limit")                                                                             \
     X(curve, WRITE, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                         \
@@ -82,8 +86,13 @@ enum {
     X(profile, READ, "profile", "FILE.json", NULL, 0, 0, ON_GRAPH, "measured durations by op name")          \
     X(from, TEXT, "from", "FORMAT", NULL, 0, 0, ON_GRAPH,                                                    \
       "input format; without it, extension and content decide")                                              \
+    X(instance, TEXT, "instance", "NAME", NULL, 0, 0, ON_GRAPH,                                              \
+      "instance of a file that has several: its name, or else its number from 1")                            \
     X(to, TEXT, "to", "FORMAT", NULL, 0, 0, ON(convert), "output format; without it, the extension decides") \
     X(start, READ, "start", "SCHEDULE", NULL, 0, 0, ON(schedule), "schedule file for a warm start")          \
+    X(bind, REAL, "bind", "S", -1, 0, 1e9, ON(schedule),                                                     \
+      "give ops the units of their pools, and values registers; S seconds to lower the inputs of "           \
+      "multiplexers")                                                                                        \
     X(fix, READ, "fix", "FILE", NULL, 0, 0, ON(schedule) | ON(check),                                        \
       "file of devices and start times that ops must keep")                                                  \
     X(candidates, INT, "candidates", "K", 0, 1, 1000000, ON(schedule), "find K different schedules")         \
@@ -176,7 +185,7 @@ struct arguments {
 };
 
 /* Options that are numbers of the problem, by the same name. */
-#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit)
+#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit) X(clock)
 
 enum {
 #define SKED_X(...) +1
@@ -225,6 +234,10 @@ void clear_setup(setup *s);
 /* --back-edges: *g becomes a loop; unchanged without it. */
 sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sked_error *err);
 
+/* binding.c: units and registers of a schedule in text and JSON. */
+void print_binding(const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
+void json_binding(json_out *j, const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
+
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);
 /*
@@ -234,6 +247,15 @@ const char *machine_name(const sked_machine *m, printable_text *buf);
 sked_status device_peaks(const sked_problem *p, const sked_schedule *s, double **peak, sked_error *err);
 /* One line a device, the first few: name and peak memory. Nothing where peak is NULL. */
 void print_devices(const sked_problem *p, const double *peak);
+/* Of a pipeline that takes an input every cycle, by cycle; of other schedules none. Free bits with sked_free.
+ */
+typedef struct registers {
+    double *bits;
+    int32_t count;
+} registers;
+sked_status pipeline_registers(const sked_problem *p, const sked_schedule *s, registers *r, sked_error *err);
+void print_registers(const registers *r);
+void json_registers(json_out *j, const registers *r);
 /* "devices": their number; with a machine also its name, the devices' names and peaks (NULL: none). */
 void json_devices(json_out *j, const sked_problem *p, const double *peak);
 /* What `sked info` says of a machine. */

@@ -66,6 +66,34 @@ void json_devices(json_out *j, const sked_problem *p, const double *peak)
     json_close(j, ']');
 }
 
+/* ------------------------------------------------------------------ registers of a pipeline */
+
+sked_status pipeline_registers(const sked_problem *p, const sked_schedule *s, registers *r, sked_error *err)
+{
+    return p->clock > 0 && s->ii == 1 ? sked_schedule_registers(p, s, &r->bits, &r->count, err) : SKED_OK;
+}
+
+void print_registers(const registers *r)
+{
+    char x[40];
+    if (r->bits == NULL)
+        return;
+    printf("  registers     ");
+    for (int32_t k = 0; k < r->count && k < most_lines; k++)
+        printf(" %s", human(r->bits[k], x, sizeof x));
+    printf("%s\n", r->count > most_lines ? " ..." : r->count == 0 ? " none" : "");
+}
+
+void json_registers(json_out *j, const registers *r)
+{
+    if (r->bits == NULL)
+        return;
+    json_open(j, "registers", '[');
+    for (int32_t k = 0; k < r->count; k++)
+        json_number(j, NULL, r->bits[k]);
+    json_close(j, ']');
+}
+
 /* ------------------------------------------------------------------ the machine itself */
 
 static void print_link(const char *between, double latency, double bandwidth)

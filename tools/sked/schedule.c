@@ -32,6 +32,8 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
         return fail(err, SKED_ERR_ARGUMENT, "--sweep finds one schedule per point: leave out --candidates");
     if (a->sweep != NULL && a->statistics)
         return fail(err, SKED_ERR_ARGUMENT, "--statistics takes one run: leave out --sweep");
+    if (a->sweep != NULL && a->bind >= 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--bind takes one run: leave out --sweep");
     if (a->sweep != NULL && a->curve != NULL)
         return fail(err, SKED_ERR_ARGUMENT, "--curve takes one run: leave out --sweep");
     if (a->curve != NULL && !ends_with(a->curve, ".jsonl"))
@@ -86,7 +88,8 @@ static void print_statistics(const sked_result *r)
 }
 
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak)
+                       const sked_diversity *d, const double *peak, const registers *bits,
+                       const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     json_out j = {.file = stdout};
@@ -112,6 +115,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
+    json_registers(&j, bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
     json_number(&j, "transfer", m->transfer);
@@ -122,6 +126,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
         json_number(&j, "d_inv", d->d_inv);
         json_number(&j, "d_sen", d->d_sen);
     }
+    if (a->bind >= 0)
+        json_binding(&j, &s->problem, r->schedule[0], bound);
     if (r->note[0])
         json_text(&j, "note", r->note);
     if (a->statistics)
@@ -130,7 +136,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
 }
 
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak)
+                       const sked_diversity *d, const double *peak, const registers *bits,
+                       const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     char x[40], y[40];
@@ -162,12 +169,15 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
     printf("\n");
+    print_registers(bits);
     print_devices(p, peak);
     printf("  resource       %s\n", human(m->resource, x, sizeof x));
     printf("  communication  %s\n", human(m->communication, x, sizeof x));
     if (a->candidates > 0)
         printf("  candidates     %d, GED %.1f %%, d_inv %.4g, d_sen %.4g\n", (int)r->count, d->ged, d->d_inv,
                d->d_sen);
+    if (a->bind >= 0)
+        print_binding(p, r->schedule[0], bound);
     if (r->note[0])
         printf("  note           %s\n", printable(r->note, &name));
     if (a->statistics)
@@ -202,6 +212,22 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
     return SKED_OK;
 }
 
+/* The best schedule, and with --candidates the others. bound: of the best. */
+static sked_status bind_all(const arguments *a, const sked_problem *p, const sked_result *r,
+                            sked_binding *bound, sked_error *err)
+{
+    sked_bind_options opt;
+    sked_status st = SKED_OK;
+    sked_bind_options_init(&opt);
+    opt.seed = (uint64_t)a->seed;
+    opt.time_limit = a->bind;
+    opt.iterations = a->iterations;
+    opt.stop = &stop_requested;
+    for (int32_t k = r->count - 1; a->bind >= 0 && k >= 0 && st == SKED_OK; k--)
+        st = sked_schedule_bind(p, &opt, r->schedule[k], bound, err);
+    return st;
+}
+
 static void warn_about(const setup *s)
 {
     bool limited = s->problem.devices > 0 || s->problem.memory_limit < INFINITY;
@@ -215,8 +241,12 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
 {
     sked_metrics m = {.size = sizeof m};
     sked_diversity d = {.size = sizeof d};
+    registers bits = {0};
+    sked_binding bound = {.size = sizeof bound};
     double *peak = NULL;
-    sked_status st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
+    sked_status st = bind_all(a, &s->problem, r, &bound, err);
+    if (st == SKED_OK)
+        st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
     if (st == SKED_OK && a->candidates > 0)
         st = sked_schedules_diversity(&s->problem, (const sked_schedule *const *)r->schedule, r->count, &d,
                                       err);
@@ -226,14 +256,15 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
         st = sked_curve_write(r, a->curve, err);
     if (st == SKED_OK)
         st = device_peaks(&s->problem, r->schedule[0], &peak, err);
-    if (st != SKED_OK)
-        return st;
-    if (a->json)
-        print_json(a, s, r, &m, &d, peak);
-    else if (!to_stdout(a))
-        print_text(a, s, r, &m, &d, peak);
+    if (st == SKED_OK)
+        st = pipeline_registers(&s->problem, r->schedule[0], &bits, err);
+    if (st == SKED_OK && a->json)
+        print_json(a, s, r, &m, &d, peak, &bits, &bound);
+    else if (st == SKED_OK && !to_stdout(a))
+        print_text(a, s, r, &m, &d, peak, &bits, &bound);
+    sked_free(bits.bits);
     free(peak);
-    return SKED_OK;
+    return st;
 }
 
 sked_status run_schedule(arguments *a, sked_error *err)

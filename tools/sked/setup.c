@@ -12,7 +12,8 @@ sked_status load_graph(const arguments *a, const char *path, sked_graph **out, s
                                    .format = a->from,
                                    .resources = a->resources,
                                    .library = a->library,
-                                   .profile = a->profile};
+                                   .profile = a->profile,
+                                   .instance = a->instance};
     return sked_graph_read(path, &opt, out, err);
 }
 
@@ -117,10 +118,19 @@ static sked_status set_interval(const arguments *a, sked_problem *p, sked_error 
 
 static sked_status set_lifetime(const char *word, sked_problem *p, sked_error *err)
 {
-    for (sked_lifetime l = SKED_LIFETIME_START; word != NULL && l <= SKED_LIFETIME_FINISH; l++)
+    for (sked_lifetime l = SKED_LIFETIME_START; word != NULL && l <= SKED_LIFETIME_RESULT; l++)
         if (strcmp(sked_lifetime_name(l), word) == 0)
             return p->lifetime = l, SKED_OK;
-    return word ? fail(err, SKED_ERR_ARGUMENT, "--lifetime is start or finish, not '%.60s'", word) : SKED_OK;
+    return word ? fail(err, SKED_ERR_ARGUMENT, "--lifetime is start, finish or result, not '%.60s'", word)
+                : SKED_OK;
+}
+
+static sked_status set_io(const char *word, sked_problem *p, sked_error *err)
+{
+    for (sked_io io = SKED_IO_FREE; word != NULL && io <= SKED_IO_ALIGNED; io++)
+        if (strcmp(sked_io_name(io), word) == 0)
+            return p->io = io, SKED_OK;
+    return word ? fail(err, SKED_ERR_ARGUMENT, "--io is free or aligned, not '%.60s'", word) : SKED_OK;
 }
 
 sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sked_error *err)
@@ -191,6 +201,8 @@ sked_status load_problem(const arguments *a, const char *path, setup *s, sked_er
     st = set_machine(a, s, err);
     if (st == SKED_OK)
         st = set_lifetime(a->lifetime, p, err);
+    if (st == SKED_OK)
+        st = set_io(a->io, p, err);
     if (st == SKED_OK && a->objective != NULL)
         st = set_objective(a->objective, p, err);
     if (st == SKED_OK)

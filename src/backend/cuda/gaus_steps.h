@@ -127,6 +127,10 @@ __device__ static inline bool gaus_counts(const sked_i_gaus_board &b, int64_t e)
 {
     return b.edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
 }
+__device__ static inline bool gaus_reads(const sked_i_gaus_board &b, int64_t e)
+{
+    return b.edge_kind[e] < SKED_I_GAUS_EDGE_IGNORED;
+}
 
 /* The gradient of op i. Eight neighbouring lanes call it, `lane` of them, and all get it. */
 __device__ static inline sked_i_gaus_pair gaus_gather(const sked_i_gaus_board &b, int64_t i, int lane)
@@ -214,7 +218,7 @@ __device__ static gaus_stretch gaus_find_stretch(const sked_i_gaus_board &b, con
 {
     gaus_stretch s = {own.low, own.low + own.len, false};
     for (int64_t e = b.succ_ptr[i] + team.rank * 32 + team.lane; e < b.succ_ptr[i + 1]; e += W * 32) {
-        if (!gaus_counts(b, e))
+        if (!gaus_reads(b, e))
             continue;
         const gaus_factor f = gaus_factor_of(b, b.edge_to[e], b.shift[e]);
         s.low = max(s.low, f.low);
@@ -235,7 +239,7 @@ __device__ static inline bool gaus_take(const sked_i_gaus_board &b, int64_t e, i
                                         const gaus_stretch &s, gaus_factor *f)
 {
     *f = {0, 0, 0, 1};
-    if (e >= end || !gaus_counts(b, e))
+    if (e >= end || !gaus_reads(b, e))
         return false;
     *f = gaus_factor_of(b, b.edge_to[e], b.shift[e]);
     return gaus_moves(*f, s);

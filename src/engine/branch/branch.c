@@ -317,7 +317,7 @@ static int64_t readers_of(const branch *b, int32_t i, sked_i_clause_reader *out)
     int64_t count = 0;
     out[count++] = (sked_i_clause_reader){i, to_finish ? units(b, g->duration[i]) : 0};
     for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-        if (g->edge_distance[e] == 0)
+        if (g->edge_distance[e] == 0 && sked_i_passes(g, e))
             out[count++] =
                 (sked_i_clause_reader){g->edge_to[e], to_finish ? units(b, g->duration[g->edge_to[e]]) : 0};
     if (sked_graph_keep(g, i))

@@ -278,18 +278,6 @@ cleanup:
     return st;
 }
 
-static sked_status check(const sked_i_instance *x, sked_error *err)
-{
-    if (x->n > SKED_I_GFLOWNET_OPS)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "gflownet takes up to %d ops; the graph has %d",
-                           (int)SKED_I_GFLOWNET_OPS, (int)x->n);
-    if ((int64_t)x->n * x->columns > SKED_I_GFLOWNET_PAIRS)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "gflownet takes up to %d choices of op and device; %d ops on %d devices have more",
-                           (int)SKED_I_GFLOWNET_PAIRS, (int)x->n, (int)x->devices);
-    return SKED_OK;
-}
-
 sked_status sked_i_instance_check_stepwise(const sked_i_instance *x, int32_t slots, sked_error *err)
 {
     /* Lists of attention take 8 bytes for every pair of ops, each walker 4 a layer: 32 MB and 16 MB here. */
@@ -325,7 +313,7 @@ sked_status sked_i_instance_on(const sked_graph *g, sked_i_platform *platform, c
     x->kinds = x->platform.kinds;
     for (int32_t k = 0; k < x->kinds; k++)
         x->columns += sked_i_platform_columns(&x->platform, k);
-    SKED_TRY(check(x, err));
+    SKED_TRY(sked_i_platform_check(&x->platform, err));
     SKED_NEW(level, 3 * (int64_t)x->n);
     SKED_TRY(fill(x, level, err));
     *out = x;

@@ -6,11 +6,6 @@
 #include "base/clock.h"
 #include "engine/environment/platform.h"
 
-/* The masks hold 7 bits for every pair of ops: 88 MB at this size. */
-enum { SKED_I_GFLOWNET_OPS = 10000 };
-/* Arrival times of data, 8 bytes for every op and device in each of 16 walkers. */
-enum { SKED_I_GFLOWNET_PAIRS = 1 << 22 };
-
 /*
  * Devices of a kind are exchangeable while they are empty. Of a kind only as many as there are ops can be
  * used; those are its columns, next to each other, and they are opened in order.

@@ -65,6 +65,21 @@ static sked_status fill_links(const sked_i_costs *c, const sked_i_kinds *like, s
     return SKED_OK;
 }
 
+sked_status sked_i_platform_check(const sked_i_platform *p, sked_error *err)
+{
+    int64_t columns = 0;
+    for (int32_t k = 0; k < p->kinds; k++)
+        columns += sked_i_platform_columns(p, k);
+    if (p->n > SKED_I_GFLOWNET_OPS)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "gflownet takes up to %d ops; the graph has %d",
+                           (int)SKED_I_GFLOWNET_OPS, (int)p->n);
+    if (p->n * columns > SKED_I_GFLOWNET_PAIRS)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "gflownet takes up to %d choices of op and device; %d ops on %d devices have more",
+                           (int)SKED_I_GFLOWNET_PAIRS, (int)p->n, (int)p->devices);
+    return SKED_OK;
+}
+
 sked_status sked_i_platform_make(const sked_problem *p, const sked_i_costs *c, sked_i_platform *out,
                                  sked_error *err)
 {
@@ -76,6 +91,9 @@ sked_status sked_i_platform_make(const sked_problem *p, const sked_i_costs *c, s
     if (like.count > most_kinds)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler takes up to %d kinds of devices, not %d",
                              (int)most_kinds, (int)like.count));
+    const sked_i_platform sizes = {
+        .n = g->n_ops, .kinds = like.count, .devices = c->devices, .size = like.size};
+    SKED_TRY(sked_i_platform_check(&sizes, err)); /* before there are tables */
     SKED_TRY(sked_i_platform_reserve(out, g->n_ops, g->n_edges, c->devices, like.count, err));
     memcpy(out->size, like.size, (size_t)like.count * sizeof *out->size);
     memcpy(out->device, like.device, (size_t)c->devices * sizeof *out->device);

@@ -4,6 +4,11 @@
 #include "base/arena.h"
 #include "problem/costs.h"
 
+/* The masks of an instance hold 7 bits for every pair of ops: 88 MB at this size. */
+enum { SKED_I_GFLOWNET_OPS = 10000 };
+/* Arrival times of data, 8 bytes for every op and device in each of 16 walkers. */
+enum { SKED_I_GFLOWNET_PAIRS = 1 << 22 };
+
 typedef struct sked_i_platform {
     sked_i_arena arena;
     int32_t n, kinds, devices;
@@ -14,10 +19,12 @@ typedef struct sked_i_platform {
     double *bytes;              /* [edges] */
 } sked_i_platform;
 
+/* UNSUPPORTED above SKED_I_GFLOWNET_OPS ops or SKED_I_GFLOWNET_PAIRS choices. Looks at sizes only. */
+SKED_MUST_CHECK sked_status sked_i_platform_check(const sked_i_platform *p, sked_error *err);
 /*
- * The platform of a problem. UNSUPPORTED where an op can run nowhere or two devices have no link: a schedule
- * that grows op by op could end in a state from which nothing can be added. O((ops + kinds) * kinds +
- * edges + devices). Clear in any case.
+ * The platform of a problem. UNSUPPORTED where it is too large, where an op can run nowhere or two devices
+ * have no link: a schedule that grows op by op could end in a state from which nothing can be added. O((ops +
+ * kinds) * kinds + edges + devices). Clear in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_platform_make(const sked_problem *p, const sked_i_costs *c,
                                                  sked_i_platform *out, sked_error *err);

@@ -24,7 +24,7 @@ static void push_later(const sked_i_relaxation *m, int32_t *at)
                 if (!sked_i_relaxation_counts(m, e) || t <= at[g->edge_to[e]])
                     continue;
                 at[g->edge_to[e]] = t;
-                moved = moved || m->kind[e] == SKED_I_GAUS_EDGE_CARRIED;
+                moved = moved || (m->kind[e] & SKED_I_GAUS_EDGE_CARRIED) != 0;
             }
         }
     }

@@ -157,7 +157,7 @@ static inline double end_of(const descent *d, int32_t i)
     double end = d->mu[i];
     for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
         const double use = d->mu[m->g->edge_to[e]] + m->shift[e];
-        end = sked_i_relaxation_counts(m, e) && use > end ? use : end;
+        end = sked_i_relaxation_reads(m, e) && use > end ? use : end;
     }
     return end;
 }
@@ -216,14 +216,14 @@ static void pull_readers(descent *d, int32_t i)
     if (price == 0)
         return;
     if (past - first == 1) { /* as most values have: no shares to divide */
-        d->dmu[g->edge_to[first]] += sked_i_relaxation_counts(m, first) ? price : 0;
+        d->dmu[g->edge_to[first]] += sked_i_relaxation_reads(m, first) ? price : 0;
         return;
     }
     for (int64_t e = first; e < past; e++)
-        if (sked_i_relaxation_counts(m, e))
+        if (sked_i_relaxation_reads(m, e))
             shares += share_of((end - d->mu[g->edge_to[e]] - m->shift[e]) * inverse);
     for (int64_t e = first; e < past; e++)
-        if (sked_i_relaxation_counts(m, e))
+        if (sked_i_relaxation_reads(m, e))
             d->dmu[g->edge_to[e]] +=
                 price / shares * share_of((end - d->mu[g->edge_to[e]] - m->shift[e]) * inverse);
 }

@@ -65,7 +65,7 @@ static void fill_profile(search *s)
     for (int32_t i = 0; i < m->n; i++) {
         int32_t end = s->at[i];
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (sked_i_relaxation_counts(m, e) && s->at[g->edge_to[e]] > end)
+            if (sked_i_relaxation_reads(m, e) && s->at[g->edge_to[e]] > end)
                 end = s->at[g->edge_to[e]];
         s->level[s->at[i]] += m->memory[i];
         s->level[end] -= m->memory[i];
@@ -217,7 +217,7 @@ static bool note_value(search *s, int32_t i)
     bool early = false; /* a reader may start before it; no life ends before it begins */
     for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
         const int32_t j = g->edge_to[e];
-        if (!sked_i_relaxation_counts(m, e))
+        if (!sked_i_relaxation_reads(m, e))
             continue;
         early = early || m->gap[e] < 0;
         if (inside(s, j))

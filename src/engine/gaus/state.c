@@ -132,7 +132,7 @@ static void find_last(sked_i_gaus_state *s, int32_t i)
     const sked_i_relaxation *m = s->m;
     int32_t last = INT32_MIN, holders = 0;
     for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
-        if (!sked_i_relaxation_counts(m, e))
+        if (!sked_i_relaxation_reads(m, e))
             continue;
         const int32_t use = s->at[m->g->edge_to[e]] + m->shift[e];
         if (use > last) {
@@ -348,7 +348,7 @@ static int32_t end_without(const sked_i_gaus_state *s, int32_t q, int32_t i, int
     if (s->at[i] + shift < s->last[q] || (s->holders[q] > 1 && !m->multi[q]))
         return s->last[q];
     for (int64_t e = m->g->succ_ptr[q]; e < m->g->succ_ptr[q + 1]; e++)
-        if (sked_i_relaxation_counts(m, e) && m->g->edge_to[e] != i)
+        if (sked_i_relaxation_reads(m, e) && m->g->edge_to[e] != i)
             last = larger(last, s->at[m->g->edge_to[e]] + m->shift[e]);
     return last;
 }
@@ -384,7 +384,7 @@ static int32_t collect_ends(sked_i_gaus_state *s, int32_t i)
         const int32_t q = g->pred_op[k];
         int32_t shift = -1;
         for (; k < g->pred_ptr[i + 1] && g->pred_op[k] == q; k++)
-            if (sked_i_relaxation_counts(m, g->pred_edge[k]) && m->shift[g->pred_edge[k]] > shift)
+            if (sked_i_relaxation_reads(m, g->pred_edge[k]) && m->shift[g->pred_edge[k]] > shift)
                 shift = m->shift[g->pred_edge[k]];
         if (shift < 0 || m->memory[q] == 0)
             continue;
@@ -505,7 +505,7 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
             continue;
         if (m->alpha > 0)
             s->communication += m->bytes[e] * (to - from);
-        if (m->memory[q] == 0)
+        if (m->memory[q] == 0 || !sked_i_relaxation_reads(m, e))
             continue;
         const int32_t before = s->last[q], was = from + m->shift[e], is = to + m->shift[e];
         if (is > before) {

@@ -209,6 +209,8 @@ int32_t sked_i_fastest_device(const sked_i_costs *c, const int32_t *op, int32_t 
     for (int32_t d = 0; d < c->devices; d++) {
         int32_t able = 0;
         double sum = 0;
+        if (!sked_i_costs_leads(c, d, n))
+            continue;
         for (int32_t k = 0; k < n; k++) {
             const double t = sked_i_time(c, op != NULL ? op[k] : k, d);
             able += t < INFINITY;

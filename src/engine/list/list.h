@@ -7,6 +7,7 @@
  *   place.c     serial generation: steps through ops and puts each where it fits first
  *   list_heterogeneous.c   the same where devices and links differ: each op where it finishes first
  *   reach.c     devices that no link joins, for list_heterogeneous.c
+ *   hurry.c     few devices to choose from, when the time is up
  *   timeline.c  amount used over time, for place.c
  *   gaps.c      free gaps of one device, for place.c
  */
@@ -76,8 +77,8 @@ typedef struct sked_i_list_input {
     const double *release;     /* no start before this */
     const sked_i_limit *limit; /* NULL: none; checked where the work is more than moderate */
 } sked_i_list_input;
-/* Steps for each op that are moderate: looks at classes of ops or at devices. */
-enum { SKED_I_LIST_FREE_STEPS = 256 };
+/* Steps for each op that are moderate: looks at classes of ops or at devices. Looks at devices: this many. */
+enum { SKED_I_LIST_FREE_STEPS = 256, SKED_I_LIST_MOST_FREE = 10000000 };
 
 /*
  * Parallel generation on pools (with devices: the last pool). O((ops + edges) log ops) when ops fall into
@@ -99,6 +100,7 @@ typedef struct sked_i_place {
     const bool *use;     /* [devices] where links are missing: no others; NULL: all */
     bool stepped;        /* by_device: only ops whose data is there when a device is free compete */
     const sked_i_limit *limit; /* NULL: none; checked where ops and devices are many: STOPPED */
+    bool hurry; /* by_device, limit: when the time is up, what is left goes to the best of a few devices */
 } sked_i_place;
 
 /*
@@ -126,7 +128,11 @@ SKED_MUST_CHECK sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *r
                                               const sked_i_place *how, double *start, int32_t *device,
                                               double *late, sked_error *err);
 
-/* A set of devices around one of which each has a link to each. use: [devices]. O(devices^2) */
-void sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use);
+/*
+ * A set of devices of a machine around one of which each has a link to each. use: [devices]. O(devices *
+ * kinds of links)
+ */
+SKED_MUST_CHECK sked_status sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use,
+                                                  sked_error *err);
 
 #endif

@@ -28,8 +28,8 @@ static void find_shortest(placer *x)
     const sked_i_costs *c = x->input.view->costs;
     x->shortest = INFINITY;
     for (int32_t i = 0; i < x->input.view->n; i++)
-        for (int32_t k = 0; k < c->time_kinds; k++) {
-            const double t = sked_i_kind_time(c, i, k);
+        for (int32_t q = 0; q < c->classes; q++) {
+            const double t = sked_i_kind_time(c, i, c->fastest != NULL ? c->fastest[q] : 0);
             x->shortest = t > 0 && t < x->shortest ? t : x->shortest;
         }
 }
@@ -135,11 +135,12 @@ double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d)
 
 double sked_i_placer_earliest(sked_i_placer *x, int32_t i)
 {
+    const double least = x->input.release ? x->input.release[i] : 0;
     int32_t first, last;
     double best = INFINITY;
     sked_i_placer_gather(x, i);
     sked_i_placer_range(x, i, &first, &last);
-    for (int32_t d = first; d <= last; d++)
+    for (int32_t d = first; d <= last && best > least; d++)
         if (sked_i_placer_time(x, i, d) < INFINITY)
             best = fmin(best, sked_i_placer_arrival(x, i, d));
     return best < INFINITY ? best : 0;
@@ -164,6 +165,12 @@ static int64_t missing_links(const placer *x, int32_t i, int32_t d, double *arri
         *arrival = fmax(*arrival, isinf(t) ? here : t);
     }
     return missing;
+}
+
+double sked_i_placer_arrival_hetero(const sked_i_placer *x, int32_t i, int32_t d)
+{
+    double arrival;
+    return missing_links(x, i, d, &arrival) > 0 ? INFINITY : arrival;
 }
 
 /* Of first..last the device that lacks the least data of op i, with its start there; INT64_MAX: none can run

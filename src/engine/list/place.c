@@ -94,6 +94,7 @@ static void reset(placer *x)
     for (int32_t i = 0; x->how->lookahead && i < v->n; i++)
         x->device[i] = -1; /* not placed */
     x->late = x->now = 0;
+    x->hurry = NULL;
     x->chosen = -1;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
@@ -157,6 +158,21 @@ static double earliest_arrival(placer *x, int32_t i)
     return best;
 }
 
+double sked_i_placer_arrival_alone(const sked_i_placer *x, int32_t i, int32_t d)
+{
+    const sked_i_dag_rows *in = &x->input.view->in;
+    if (x->input.view->costs != NULL)
+        return sked_i_placer_arrival_hetero(x, i, d);
+    if (x->input.view->out.transfer == NULL)
+        return x->arrival[i];
+    double latest = x->input.release ? x->input.release[i] : 0;
+    for (int64_t k = in->ptr[i]; k < in->ptr[i + 1]; k++) {
+        const double here = x->start[in->op[k]] + in->lag[k];
+        latest = fmax(latest, x->device[in->op[k]] == d ? here : here + in->transfer[k]);
+    }
+    return latest;
+}
+
 /* ------------------------------------------------------------------ where there is room */
 
 /* Earliest start from t on identical devices; d -1: they are a pool. */
@@ -215,7 +231,7 @@ static void choose_device(placer *x, int32_t i)
 
 static void make_ready(placer *x, int32_t i)
 {
-    if (x->how->stepped) {
+    if (x->how->stepped && x->hurry == NULL) {
         const double t = earliest_arrival(x, i);
         if (t > x->now) {
             sked_i_event_heap_push(&x->pending, (sked_i_event){t, i});
@@ -286,8 +302,7 @@ static double beyond(double late, double t)
 
 static double lateness_hetero(placer *x, int32_t i, double t)
 {
-    sked_i_placer_gather(x, i);
-    const double from = sked_i_placer_arrival(x, i, x->device[i]);
+    const double from = sked_i_placer_arrival_alone(x, i, x->device[i]);
     return isinf(from) ? 1 + length_of(x, i) : beyond(from - t, t);
 }
 
@@ -336,7 +351,9 @@ static bool book_fixed(placer *x)
     for (int pass = 0; pass < 2; pass++)
         for (int32_t i = 0; i < x->input.view->n; i++) {
             const bool pinned = x->by_device && x->how->fix_device && x->how->fix_device[i] >= 0;
-            if (fixed_start(x, i) && pinned == (pass == 0) && !book_at(x, i, x->how->fix_start[i]))
+            if (fixed_start(x, i) && pinned == (pass == 0) &&
+                (sked_i_pace_over(&x->pace, x->by_device && !pinned ? x->input.devices : 1) ||
+                 !book_at(x, i, x->how->fix_start[i])))
                 return false;
         }
     return true;
@@ -349,6 +366,10 @@ static bool place_op(placer *x, int32_t i)
         x->late += lateness(x, i);
         return true;
     }
+    if (x->hurry != NULL && sked_i_placer_choose_hurried(x, i))
+        return book(x, i);
+    if (x->hurry != NULL && sked_i_pace_over(&x->pace, x->input.devices))
+        return false;
     if (x->input.view->costs != NULL) {
         if (x->chosen != i)
             sked_i_placer_choose(x, i);
@@ -359,6 +380,27 @@ static bool place_op(placer *x, int32_t i)
     return book(x, i);
 }
 
+/* Looks that the next op takes, at devices and at links; eight of these take as long as one of those. */
+static int64_t looks_of_op(const placer *x)
+{
+    enum { links_in_a_look = 8 };
+    return x->input.devices + x->far.kinds / links_in_a_look;
+}
+
+/* Is the time up? Then the rest may be placed in a hurry, unless a stop was asked for. false: give up. */
+static bool keeps_time(placer *x)
+{
+    enum { looks_in_a_hurry = 64 }; /* for each op, where none of the few devices serves it */
+    if (!x->by_device || x->hurry != NULL || !sked_i_pace_over(&x->pace, looks_of_op(x)))
+        return true;
+    if (!x->how->hurry || x->how->lookahead || sked_i_limit_stopped(x->how->limit) ||
+        sked_i_placer_hurry(x, NULL) != SKED_OK)
+        return false;
+    x->pace.over = false;
+    x->pace.free_steps = x->pace.steps + looks_in_a_hurry * (int64_t)x->input.view->n;
+    return true;
+}
+
 static bool place_all(placer *x)
 {
     const int32_t n = x->input.view->n;
@@ -366,11 +408,11 @@ static bool place_all(placer *x)
         if (x->waiting[i] == 0)
             make_ready(x, i);
     for (int32_t placed = 0; placed < n; placed++) {
-        if (x->how->stepped && x->input.view->costs != NULL)
+        if (x->how->stepped && x->hurry == NULL && x->input.view->costs != NULL)
             step_hetero(x);
-        else if (x->how->stepped)
+        else if (x->how->stepped && x->hurry == NULL)
             step(x);
-        if (x->by_device && sked_i_pace_over(&x->pace, x->input.devices))
+        if (!keeps_time(x))
             return false;
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
         sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
@@ -378,11 +420,18 @@ static bool place_all(placer *x)
             return false;
         if (x->input.view->costs != NULL && x->how->stepped)
             x->now = fmax(x->now, x->start[i]);
-        if (x->reach != NULL)
+        if (x->reach != NULL && x->hurry == NULL)
             sked_i_reach_placed(x, i);
         tell_successors(x, i);
     }
     return true;
+}
+
+/* Looks at devices that are moderate; none where the run before took too many. */
+static int64_t free_steps(const placer *x)
+{
+    const int64_t moderate = SKED_I_LIST_FREE_STEPS * (int64_t)x->input.view->n;
+    return x->hurry != NULL ? 0 : moderate < SKED_I_LIST_MOST_FREE ? moderate : SKED_I_LIST_MOST_FREE;
 }
 
 sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const double *release,
@@ -395,11 +444,10 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     assert(!(how->lookahead && how->stepped));
     x->start = start;
     x->device = device;
-    x->pace =
-        (sked_i_pace){.limit = how->limit, .free_steps = SKED_I_LIST_FREE_STEPS * (int64_t)x->input.view->n};
+    x->pace = (sked_i_pace){.limit = how->limit, .free_steps = free_steps(x)};
     reset(x);
     if (how->fix_start != NULL && !book_fixed(x))
-        return sked_i_no_memory(err);
+        return x->pace.over ? sked_i_limit_fail(err) : sked_i_no_memory(err);
     if (x->reach != NULL)
         sked_i_reach_reset(x);
     if (!place_all(x))
@@ -422,7 +470,7 @@ static sked_status place_linked(placer *x, const sked_i_list_input *input, const
     for (int32_t d = 0; d<m && * late> 0; d++) {
         if (tried[d])
             continue;
-        sked_i_linked_devices(input->view->costs, d, use);
+        SKED_TRY(sked_i_linked_devices(input->view->costs, d, use, err));
         for (int32_t e = 0; e < m; e++)
             tried[e] = tried[e] || use[e];
         SKED_TRY(sked_i_placer_run(x, input->rank, input->release, &again, start, device, late, err));

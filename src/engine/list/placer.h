@@ -22,6 +22,7 @@ typedef struct sked_i_arrivals {
 } sked_i_arrivals;
 
 typedef struct sked_i_reach sked_i_reach;
+typedef struct sked_i_hurry sked_i_hurry;
 
 struct sked_i_placer {
     sked_i_arena arena;
@@ -47,6 +48,7 @@ struct sked_i_placer {
     int32_t remote_device;
     sked_i_arrivals far; /* heterogeneous devices: in place of remote */
     sked_i_reach *reach; /* heterogeneous devices: NULL where all are linked */
+    sked_i_hurry *hurry; /* NULL: there is time to look at all devices */
     double late;         /* what fixed starts are missed by in sum */
     sked_i_pace pace;    /* looks at devices */
 };
@@ -95,6 +97,15 @@ static inline void sked_i_placer_range(const sked_i_placer *x, int32_t i, int32_
     *last = pinned >= 0 ? pinned : x->input.devices - 1;
 }
 
+/* ------------------------------------------------------------------ when the time is up (hurry.c) */
+
+/* From now on ops look at a few devices. The devices have gaps of their own. O(devices + pending ops) */
+SKED_MUST_CHECK sked_status sked_i_placer_hurry(sked_i_placer *x, sked_error *err);
+/* Start and device of op i. false: none of those devices can have it. */
+bool sked_i_placer_choose_hurried(sked_i_placer *x, int32_t i);
+/* When the data of op i is on device d, without having been gathered. O(predecessors) */
+double sked_i_placer_arrival_alone(const sked_i_placer *x, int32_t i, int32_t d);
+
 /* ------------------------------------------------------------------ heterogeneous devices
  * (list_heterogeneous.c) */
 
@@ -109,6 +120,8 @@ static inline double sked_i_placer_time(const sked_i_placer *x, int32_t i, int32
 void sked_i_placer_gather(sked_i_placer *x, int32_t i);
 /* When the data of op i, gathered before, is on device d; INFINITY: it cannot get there. */
 double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d);
+/* The same where it was not gathered. O(predecessors) */
+double sked_i_placer_arrival_hetero(const sked_i_placer *x, int32_t i, int32_t d);
 /* The least over all devices that can run it. Gathers. */
 double sked_i_placer_earliest(sked_i_placer *x, int32_t i);
 /*

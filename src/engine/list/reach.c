@@ -17,7 +17,9 @@ struct sked_i_reach {
     uint64_t *out, *into; /* [devices * words] what a device reaches; what reaches it; itself in both */
     uint64_t *able;       /* [n * words] devices that can run the op */
     uint64_t *may;        /* [n * words] devices it may yet go to */
+    uint64_t *all;        /* [words] every device */
     uint64_t *set;        /* [words] scratch */
+    uint64_t *last[2];    /* [2 * words] a large set and what it reaches; and what reaches it */
     int32_t *queue;       /* [n] ops whose set has changed, a ring */
     bool *queued;         /* [n] */
     int32_t head, waiting;
@@ -26,11 +28,6 @@ struct sked_i_reach {
 static void add(uint64_t *set, int32_t d)
 {
     set[d / 64] |= UINT64_C(1) << (d % 64);
-}
-
-static bool has(const uint64_t *set, int32_t d)
-{
-    return set[d / 64] >> (d % 64) & 1;
 }
 
 /* Is there an edge with data, and a pair of devices without a link? */
@@ -46,22 +43,46 @@ static bool is_needed(const placer *x)
     return missing && data;
 }
 
-static void fill_sets(const placer *x, sked_i_reach *r)
+/* What devices of each kind reach (from) or what reaches them: [kinds * words] */
+static void fill_kind_rows(const placer *x, const sked_i_reach *r, bool from, uint64_t *row)
 {
     const sked_i_arrivals *a = &x->far;
-    const int32_t m = x->input.devices;
-    for (int32_t d = 0; d < m; d++)
-        for (int32_t e = 0; e < m; e++) {
-            const int32_t from = a->kind ? a->kind[d] : 0, to = a->kind ? a->kind[e] : 0;
-            if (d != e && isnan(a->latency[(int64_t)from * a->kinds + to]))
-                continue;
-            add(r->out + (int64_t)d * r->words, e);
-            add(r->into + (int64_t)e * r->words, d);
+    for (int32_t g = 0; g < a->kinds; g++)
+        for (int32_t d = 0; d < x->input.devices; d++) {
+            const int32_t other = a->kind ? a->kind[d] : 0;
+            const int64_t link = from ? (int64_t)g * a->kinds + other : (int64_t)other * a->kinds + g;
+            if (!isnan(a->latency[link]))
+                add(row + (int64_t)g * r->words, d);
         }
-    for (int32_t i = 0; i < x->input.view->n; i++)
-        for (int32_t d = 0; d < m; d++)
+}
+
+static void fill_links(const placer *x, const sked_i_reach *r, bool from, uint64_t *row, uint64_t *out)
+{
+    const size_t bytes = (size_t)r->words * sizeof *row;
+    fill_kind_rows(x, r, from, row);
+    for (int32_t d = 0; d < x->input.devices; d++) {
+        const int32_t g = x->far.kind ? x->far.kind[d] : 0;
+        memcpy(out + (int64_t)d * r->words, row + (int64_t)g * r->words, bytes);
+        add(out + (int64_t)d * r->words, d);
+    }
+}
+
+/* Ops that the graph gives no durations by device can run on all devices. */
+static void fill_able(const placer *x, sked_i_reach *r)
+{
+    const sked_i_costs *c = x->input.view->costs;
+    for (int32_t d = 0; d < x->input.devices; d++)
+        add(r->all, d);
+    for (int32_t i = 0; i < x->input.view->n; i++) {
+        uint64_t *able = r->able + (int64_t)i * r->words;
+        const bool any =
+            (c->row == NULL || c->row[i] < 0) && !x->far.instant[sked_i_pools_class(x->input.pools, i)];
+        if (any)
+            memcpy(able, r->all, (size_t)r->words * sizeof *able);
+        for (int32_t d = 0; !any && d < x->input.devices; d++)
             if (sked_i_placer_time(x, i, d) < INFINITY)
-                add(r->able + (int64_t)i * r->words, d);
+                add(able, d);
+    }
 }
 
 sked_status sked_i_reach_create(sked_i_placer *x, sked_i_reach **out, sked_error *err)
@@ -69,6 +90,7 @@ sked_status sked_i_reach_create(sked_i_placer *x, sked_i_reach **out, sked_error
     const int32_t m = x->input.devices, n = x->input.view->n;
     sked_status st = SKED_OK;
     sked_i_reach *r;
+    uint64_t *row = NULL;
     if (!is_needed(x))
         return SKED_OK;
     SKED_OWN0(&x->arena, r, 1);
@@ -77,22 +99,46 @@ sked_status sked_i_reach_create(sked_i_placer *x, sked_i_reach **out, sked_error
     SKED_OWN0(&x->arena, r->into, (int64_t)m * r->words);
     SKED_OWN0(&x->arena, r->able, (int64_t)n * r->words);
     SKED_OWN(&x->arena, r->may, (int64_t)n * r->words);
+    SKED_OWN0(&x->arena, r->all, r->words);
     SKED_OWN(&x->arena, r->set, r->words);
+    SKED_OWN0(&x->arena, r->last[0], 2 * (int64_t)r->words);
+    SKED_OWN0(&x->arena, r->last[1], 2 * (int64_t)r->words);
+    SKED_NEW0(row, 2 * (int64_t)x->far.kinds * r->words);
     SKED_OWN(&x->arena, r->queue, n);
     SKED_OWN0(&x->arena, r->queued, n);
-    fill_sets(x, r);
+    fill_links(x, r, true, row, r->out);
+    fill_links(x, r, false, row + (int64_t)x->far.kinds * r->words, r->into);
+    fill_able(x, r);
     *out = r;
 cleanup:
+    free(row);
     return st;
 }
 
-/* Union of rows of out or into over a set of devices, into r->set. */
-static void spread(const sked_i_reach *r, const uint64_t *from, const uint64_t *rows, int32_t devices)
+/* Union of rows of out or into over a set of devices, into r->set. Many ops have the same large set. */
+static void spread(placer *x, const uint64_t *from, const uint64_t *rows)
 {
-    memset(r->set, 0, (size_t)r->words * sizeof *r->set);
-    for (int32_t d = 0; d < devices; d++)
-        for (int32_t w = 0; has(from, d) && w < r->words; w++)
-            r->set[w] |= rows[(int64_t)d * r->words + w];
+    enum { large = 16 };
+    const sked_i_reach *r = x->reach;
+    const size_t bytes = (size_t)r->words * sizeof *r->set;
+    uint64_t *last = r->last[rows == r->into];
+    int64_t count = 0;
+    if (memcmp(from, last, bytes) == 0) {
+        memcpy(r->set, last + r->words, bytes);
+        return;
+    }
+    memset(r->set, 0, bytes);
+    for (int32_t v = 0; v < r->words; v++)
+        for (uint64_t left = from[v]; left != 0; left &= left - 1, count++) {
+            const uint64_t *row = rows + (64 * (int64_t)v + __builtin_ctzll(left)) * r->words;
+            for (int32_t w = 0; w < r->words; w++)
+                r->set[w] |= row[w];
+        }
+    x->pace.steps += count * r->words / 8;
+    if (count >= large) {
+        memcpy(last, from, bytes);
+        memcpy(last + r->words, r->set, bytes);
+    }
 }
 
 /* Takes from a set what is not in the other, unless nothing would stay. True: it became smaller. */
@@ -118,7 +164,7 @@ static void push(sked_i_reach *r, int32_t n, int32_t i)
 }
 
 /* Takes from the sets at the other ends of an op's edges what its own set does not reach. */
-static void revise(const placer *x, int32_t i, const sked_i_dag_rows *rows, const uint64_t *reached)
+static void revise(placer *x, int32_t i, const sked_i_dag_rows *rows, const uint64_t *reached)
 {
     sked_i_reach *r = x->reach;
     bool known = false;
@@ -126,15 +172,15 @@ static void revise(const placer *x, int32_t i, const sked_i_dag_rows *rows, cons
         if (!(rows->bytes[e] > 0))
             continue;
         if (!known)
-            spread(r, r->may + (int64_t)i * r->words, reached, x->input.devices);
+            spread(x, r->may + (int64_t)i * r->words, reached);
         known = true;
         if (narrow(r->may + (int64_t)rows->op[e] * r->words, r->set, r->words))
             push(r, x->input.view->n, rows->op[e]);
     }
 }
 
-/* Until no set changes. */
-static void propagate(const placer *x)
+/* Until no set changes, or the time is up: then sets stay larger than they might be. */
+static void propagate(placer *x)
 {
     const sked_i_dag *v = x->input.view;
     sked_i_reach *r = x->reach;
@@ -143,20 +189,28 @@ static void propagate(const placer *x)
         r->head = (r->head + 1) % v->n;
         r->waiting--;
         r->queued[i] = false;
+        if (x->pace.over || sked_i_pace_over(&x->pace, r->words))
+            continue;
         revise(x, i, &v->out, r->out);
         revise(x, i, &v->in, r->into);
     }
 }
 
-/* The devices op i may go to before any is placed, into r->set: its fixed one, or those in use. */
-static void find_open(const placer *x, int32_t i)
+/* The devices op i may go to before any is placed, into r->set: its fixed one, or those in use. false: all.
+ */
+static bool find_open(const placer *x, int32_t i)
 {
     const bool fixed = x->how->fix_start != NULL && !isnan(x->how->fix_start[i]);
     const int32_t pinned = fixed ? x->device[i] : x->how->fix_device ? x->how->fix_device[i] : -1;
+    if (pinned < 0 && x->how->use == NULL)
+        return false;
     memset(x->reach->set, 0, (size_t)x->reach->words * sizeof *x->reach->set);
-    for (int32_t d = 0; d < x->input.devices; d++)
-        if (pinned == d || (pinned < 0 && (x->how->use == NULL || x->how->use[d])))
+    if (pinned >= 0)
+        add(x->reach->set, pinned);
+    for (int32_t d = 0; pinned < 0 && d < x->input.devices; d++)
+        if (x->how->use[d])
             add(x->reach->set, d);
+    return true;
 }
 
 void sked_i_reach_reset(sked_i_placer *x)
@@ -166,8 +220,8 @@ void sked_i_reach_reset(sked_i_placer *x)
     memcpy(r->may, r->able, (size_t)v->n * (size_t)r->words * sizeof *r->may);
     for (int32_t k = 0; k < v->n; k++) {
         const int32_t i = v->order[k];
-        find_open(x, i);
-        narrow(r->may + (int64_t)i * r->words, r->set, r->words);
+        if (find_open(x, i))
+            narrow(r->may + (int64_t)i * r->words, r->set, r->words);
         push(r, v->n, i);
     }
     propagate(x);
@@ -191,15 +245,35 @@ void sked_i_reach_placed(sked_i_placer *x, int32_t i)
     propagate(x);
 }
 
-void sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use)
+/* Has a device of kind g links both ways with devices of the kinds in use? */
+static bool links_with(const sked_machine *m, int32_t g, const int32_t *kind, int32_t kinds)
 {
-    for (int32_t d = 0; d < c->devices; d++)
-        use[d] = d == first;
+    bool linked = true;
+    for (int32_t k = 0; linked && k < kinds; k++)
+        linked = !isnan(m->link_latency[(int64_t)g * m->n_link_kinds + kind[k]]) &&
+                 !isnan(m->link_latency[(int64_t)kind[k] * m->n_link_kinds + g]);
+    return linked;
+}
+
+sked_status sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use, sked_error *err)
+{
+    const sked_machine *m = c->machine;
+    sked_status st = SKED_OK;
+    int32_t *kind = NULL, kinds = 0;
+    bool *used = NULL;
+    SKED_NEW(kind, m->n_link_kinds);
+    SKED_NEW0(used, m->n_link_kinds);
+    kind[kinds++] = m->link_kind[first];
+    used[m->link_kind[first]] = true;
     for (int32_t d = 0; d < c->devices; d++) {
-        bool linked = true;
-        for (int32_t e = 0; linked && e < c->devices; e++)
-            linked = !use[e] || (sked_i_transfer_time(c, 1, d, e) < INFINITY &&
-                                 sked_i_transfer_time(c, 1, e, d) < INFINITY);
-        use[d] = linked;
+        const int32_t g = m->link_kind[d];
+        use[d] = d == first || links_with(m, g, kind, kinds);
+        if (use[d] && !used[g])
+            kind[kinds++] = g;
+        used[g] = used[g] || use[d];
     }
+cleanup:
+    free(kind);
+    free(used);
+    return st;
 }

@@ -201,7 +201,7 @@ static void plan_slots(sked_i_memory_decoder *x)
         if (g->memory[i] > 0)
             get_slot(x, i, device[i]);
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-            const bool held = g->memory[i] > 0 && g->edge_distance[e] == 0;
+            const bool held = g->memory[i] > 0 && g->edge_distance[e] == 0 && sked_i_passes(g, e);
             x->edge_slot[e] = held ? get_slot(x, i, device[g->edge_to[e]]) : -1;
             if (held)
                 x->slots[x->edge_slot[e]].readers++;

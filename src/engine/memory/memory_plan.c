@@ -75,7 +75,7 @@ static bool hold_value(planner *x, int32_t v, const int32_t *device)
     bool remote = false;
     for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
         const int32_t to = g->edge_to[e], d = device[to];
-        if (g->edge_distance[e] > 0)
+        if (g->edge_distance[e] > 0 || !sked_i_passes(g, e))
             continue;
         if (x->stamp[d] != v + 1) {
             x->stamp[d] = v + 1;
@@ -166,7 +166,7 @@ static int32_t same_source(const sked_graph *g, int32_t op, int64_t k, int64_t *
     int32_t count = 0;
     int64_t j = k;
     for (; j < g->pred_ptr[op + 1] && g->pred_op[j] == g->pred_op[k]; j++)
-        count += g->edge_distance[g->pred_edge[j]] == 0;
+        count += g->edge_distance[g->pred_edge[j]] == 0 && sked_i_passes(g, g->pred_edge[j]);
     *end = j;
     return count;
 }
@@ -209,7 +209,7 @@ static void step(planner *x, int32_t i, int by)
     const sked_graph *g = x->m->g;
     const int64_t *ptr = x->backward ? g->pred_ptr : g->succ_ptr;
     for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++)
-        if (g->edge_distance[g->pred_edge[k]] == 0)
+        if (g->edge_distance[g->pred_edge[k]] == 0 && sked_i_passes(g, g->pred_edge[k]))
             x->unread[g->pred_op[k]] += x->backward ? by : -by;
     for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
         const int64_t e = x->backward ? g->pred_edge[k] : k;
@@ -282,7 +282,7 @@ static void build_order(planner *x, bool backward, double noise)
     for (int64_t e = 0; e < g->n_edges; e++)
         if (g->edge_distance[e] == 0) {
             x->waiting[backward ? g->edge_from[e] : g->edge_to[e]]++;
-            x->unread[g->edge_from[e]] += !backward;
+            x->unread[g->edge_from[e]] += !backward && sked_i_passes(g, e);
         }
     for (int32_t k = n - 1; k >= 0; k--)
         if (ptr[g->topo[k]] == ptr[g->topo[k] + 1] || x->waiting[g->topo[k]] == 0)

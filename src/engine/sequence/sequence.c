@@ -98,7 +98,7 @@ KERNEL double hetero_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 {
     const sked_i_hetero *u = s->form->hetero;
     const int64_t *ptr = s->form->dag.in.ptr;
-    const int32_t kind = u->kind_of[d];
+    const int32_t kind = u->link_of[d];
     double t = 0;
     if (u->pass != NULL)
         return listed_arrival(s, i, d);
@@ -107,7 +107,7 @@ KERNEL double hetero_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
         const int32_t from = s->device[x->op];
         double at = s->start[x->op] + (x->lag + x->share * s->time[x->op]);
         if (from != d)
-            at += sked_i_hetero_pass(u, x, u->kind_of[from], kind);
+            at += sked_i_hetero_pass(u, x, u->link_of[from], kind);
         t = at > t ? at : t;
     }
     return t;
@@ -512,7 +512,7 @@ static double data_from(const sked_i_sequence *s, int64_t k, int32_t d)
     const sked_i_hetero *u = l->hetero;
     const sked_i_hetero_arc *x = &u->in[k];
     const double at = s->start[q] + (x->lag + x->share * s->time[q]);
-    return from == d ? at : at + sked_i_hetero_pass(u, x, u->kind_of[from], u->kind_of[d]);
+    return from == d ? at : at + sked_i_hetero_pass(u, x, u->link_of[from], u->link_of[d]);
 }
 
 /* An op that decides when i starts, or -1; at random among several. previous: the op before i on its device.

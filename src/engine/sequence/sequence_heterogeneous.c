@@ -12,7 +12,7 @@ static int32_t below(sked_i_moves *a, int32_t n)
 static int32_t pick_device(sked_i_moves *a, int32_t i)
 {
     const sked_i_hetero *u = a->seq->form->hetero;
-    const int32_t *able = u->able + u->able_ptr[i], count = (int32_t)(u->able_ptr[i + 1] - u->able_ptr[i]);
+    const int32_t count = sked_i_hetero_choices(u, i);
     const int32_t how = below(a, 4);
     if (how < 2) {
         const int32_t j = sked_i_moves_neighbour(a, i);
@@ -24,7 +24,7 @@ static int32_t pick_device(sked_i_moves *a, int32_t i)
         const int32_t other = below(a, count);
         k = other < k ? other : k;
     }
-    return able[k];
+    return sked_i_hetero_choice(u, i, k);
 }
 
 /* Takes all that hangs together with op i on its device, in one direction or both, along to device d. */

@@ -257,14 +257,14 @@ cleanup:
 }
 
 /*
- * What is good enough to be offered is decoded to its end. After a stop there is no time for that: the
- * incumbent is as it was decoded when it was found.
+ * What is good enough to be offered is decoded to its end. After a stop, and when the time is up, there is no
+ * time for that: the incumbent is as it was decoded when it was found.
  */
 static sked_status offer(sked_i_crew_worker *base, const void *key, sked_error *err)
 {
     island *x = (island *)base;
     const sked_i_limit limit = base->limit;
-    if (key == base->incumbent && sked_i_limit_stopped(&limit)) {
+    if (key == base->incumbent && sked_i_limit_reached(&limit)) {
         sked_i_brkga_decoder_recall(&x->decoder);
         return sked_i_brkga_decoder_offer(&x->decoder, base->crew->run, err);
     }

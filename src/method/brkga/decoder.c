@@ -79,18 +79,15 @@ static float key_of_device(int32_t d, int32_t m)
  */
 static int32_t wish_among(const sked_i_hetero *u, int32_t op, float key)
 {
-    const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
+    const int32_t count = sked_i_hetero_choices(u, op);
     const float x = 2 * key - 1;
     const int32_t k = (int32_t)(x * x * (float)count);
-    return key < 0.5F ? -1 : u->able[u->able_ptr[op] + (k < count ? k : count - 1)];
+    return key < 0.5F ? -1 : sked_i_hetero_choice(u, op, k < count ? k : count - 1);
 }
 
 static float key_among(const sked_i_hetero *u, int32_t op, int32_t device)
 {
-    const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
-    int32_t k = 0;
-    while (k + 1 < count && u->able[u->able_ptr[op] + k] != device)
-        k++;
+    const int32_t count = sked_i_hetero_choices(u, op), k = sked_i_hetero_choice_of(u, op, device);
     return 0.5F + 0.5F * sqrtf(((float)k + 0.5F) / (float)count);
 }
 
@@ -117,6 +114,8 @@ void sked_i_brkga_space_single(const sked_i_brkga_space *k, float *key)
     double least = INFINITY;
     for (int32_t d = 0; d < k->l->m; d++) {
         double sum = 0;
+        if (!sked_i_costs_leads(c, d, k->n))
+            continue;
         for (int32_t i = 0; i < k->n; i++)
             sum += fmin(sked_i_time(c, i, d), k->l->span);
         if (sum < least) {
@@ -306,7 +305,8 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
                               .by_device = true,
                               .insertion = !stepped,
                               .stepped = stepped,
-                              .limit = d->limit};
+                              .limit = d->limit,
+                              .hurry = d->evaluations == 0};
     sked_error err = {0};
     double latest = 0;
     for (int32_t i = 0; i < k->n; i++) {

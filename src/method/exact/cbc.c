@@ -174,27 +174,21 @@ static const reply *await(sked_i_run *run, sked_i_child *child)
     return news == SKED_I_CHILD_RECORD ? (const reply *)(const void *)child->record : NULL;
 }
 
-/* The answer of a child, or where none is to be had of this process. */
+/* The answer of a child. Without one CBC is not asked: nothing could stop it. */
 static sked_status ask(sked_i_run *run, const sked_i_program *m, const sked_i_mip *mip, double cutoff,
                        answer *out, sked_error *err)
 {
     job j = {.run = run, .mip = mip, .cutoff = cutoff};
     sked_i_child child = {0};
-    reply *own = NULL;
     sked_status st = SKED_OK;
-    if (sked_i_child_start(&child, reply_size(mip), work, &j)) {
-        const reply *r = await(run, &child);
-        if (r != NULL)
-            st = take_reply(run, m, mip, r, out, err);
-        sked_i_child_end(&child);
-        return st;
-    }
-    if ((own = sked_i_alloc_zero((int64_t)reply_size(mip), 1)) == NULL)
-        return sked_i_no_memory(err);
-    st = ask_cbc(&j, own, err);
-    if (st == SKED_OK)
-        st = take_reply(run, m, mip, own, out, err);
-    free(own);
+    if (!sked_i_child_start(&child, reply_size(mip), work, &j))
+        return sked_i_run_incumbent(run) != NULL
+                   ? SKED_OK
+                   : sked_i_fail(err, SKED_ERR_STOPPED, "no process could be started for CBC");
+    const reply *r = await(run, &child);
+    if (r != NULL)
+        st = take_reply(run, m, mip, r, out, err);
+    sked_i_child_end(&child);
     return st;
 }
 

@@ -38,7 +38,7 @@
     X(CREDIT, "credit", ENUM, "trajectory", 0, 0, "trajectory|steps",                                     \
       "what a step answers for: the loss of its trajectory, or of what follows the step")                 \
     X(LAMBDA, "lambda", REAL, "0.6", 0, 1, NULL,                                                          \
-      "credit=steps: by how much what follows counts less with each step; 1: it does not")                \
+      "credit=steps: what counts of each further step, at first; rises to 1 as the rate falls")           \
     X(LOG_Z_RATE, "log-z-rate", REAL, "0.01", 1e-9, 1, NULL,                                              \
       "tb: learning rate of log Z, with the warm-up and decay of the other one")                          \
     X(PPO_CLIP, "ppo-clip", REAL, "0.2", 1e-9, 1, NULL,                                                   \
@@ -62,7 +62,7 @@ static const sked_option options[] = {
         SKED_I_SIZE_LIST(SIZE_ROW){"policy", SKED_OPTION_ENUM, "encode-once", 0, 0, SKED_I_POLICY_CHOICES,
                                    "encode a graph once, or every partial schedule again (the paper's)"},
     {"backward", SKED_OPTION_ENUM, "auto", 0, 0, SKED_I_BACKWARD_CHOICES "|auto",
-     "backward policy; auto: uniform for encode-once, learned for stepwise"},
+     "backward policy; auto: learned for stepwise by whole trajectories, else uniform"},
     {"rule", SKED_OPTION_ENUM, "none", 0, 0, SKED_I_RULE_CHOICES,
      "stepwise: what the network's logits are added to; list: the rule of list scheduling"},
 };
@@ -246,7 +246,7 @@ static sked_i_loss loss_of(const trainer *t, const sked_i_lesson *l)
     sked_i_log_z_input in;
     sked_i_loss loss = {.kind = t->model->loss,
                         .by_steps = t->set[OPTION_CREDIT] > 0,
-                        .lambda = t->set[OPTION_LAMBDA],
+                        .lambda = 1 - (1 - t->set[OPTION_LAMBDA]) * sked_i_sampler_decay(t->model),
                         .clip = t->set[OPTION_PPO_CLIP],
                         .entropy = t->set[OPTION_ENTROPY] * sked_i_sampler_decay(t->model)};
     if (loss.kind == SKED_I_LOSS_TB) {
@@ -439,7 +439,8 @@ static sked_status open_model(trainer *t, sked_error *err)
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
     sizes.policy = (sked_i_policy_id)t->set[OPTION_POLICY];
-    const bool learns = sizes.policy == SKED_I_POLICY_STEPWISE && loss != SKED_I_LOSS_PPO;
+    const bool learns =
+        sizes.policy == SKED_I_POLICY_STEPWISE && loss != SKED_I_LOSS_PPO && t->set[OPTION_CREDIT] == 0;
     sizes.backward = backward != BACKWARD_AUTO ? (sked_i_backward_id)backward
                      : learns                  ? SKED_I_BACKWARD_LEARNED
                                                : SKED_I_BACKWARD_UNIFORM;

@@ -78,7 +78,8 @@ static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t
                               .by_device = separate,
                               .insertion = !stepped,
                               .stepped = stepped,
-                              .limit = &x->run->limit};
+                              .limit = &x->run->limit,
+                              .hurry = sked_i_run_incumbent(x->run) == NULL};
     return sked_i_list_place(&input, &how, start, device, fits, err);
 }
 

@@ -59,7 +59,7 @@ static sked_status sweep_both_ways(sked_i_run *run, const sked_i_windows *w, ske
     sked_i_memory_sweep x = {0};
     int32_t *urgent, *urgency, *reversed;
     double *down;
-    SKED_TRY(sked_i_uses_make(run->problem->graph, v, &u, err));
+    SKED_TRY(sked_i_uses_make(run->problem->graph, &u, err));
     SKED_TRY(sked_i_memory_sweep_make(run->own, v, &u, &x, err));
     SKED_OWN(run->own, urgent, n);
     SKED_OWN(run->own, urgency, n);

@@ -71,7 +71,7 @@ static int32_t only_device(const sked_i_sequencing *l, int32_t d, int32_t i)
         return fix[i];
     if (l->hetero == NULL || sked_i_hetero_time(l->hetero, i, d) < INFINITY)
         return d;
-    return l->hetero->able[l->hetero->able_ptr[i]];
+    return sked_i_hetero_choice(l->hetero, i, 0);
 }
 
 /* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
@@ -85,7 +85,8 @@ static sked_status make_starts(const sked_i_run *run, sequences *x, sked_error *
                               .fix_start = p->fix_start,
                               .by_device = true,
                               .insertion = true,
-                              .limit = &run->limit};
+                              .limit = &run->limit,
+                              .hurry = sked_i_run_incumbent(run) == NULL};
     sked_status st = SKED_OK;
     sked_i_placer *placer = NULL;
     double *up, late;

@@ -42,7 +42,7 @@ static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part,
     *g = (stretch){INT32_MIN, INT32_MIN, 0};
     widen(s, i, 0, g);
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
-        if (sked_i_gaus_counts(v, e)) {
+        if (sked_i_gaus_reads(v, e)) {
             widen(s, v->edge_to[e], v->shift[e], g);
             any = true;
         }
@@ -50,7 +50,7 @@ static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part,
         return false;
     activate(s, part, i, 0, g);
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
-        if (sked_i_gaus_counts(v, e))
+        if (sked_i_gaus_reads(v, e))
             activate(s, part, v->edge_to[e], v->shift[e], g);
     assert(g->active <= v->succ_ptr[i + 1] - v->succ_ptr[i] + 1 && g->low <= g->high);
     return true;

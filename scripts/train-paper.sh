@@ -1,0 +1,22 @@
+#!/bin/sh
+# Trains models/paper.safetensors, the paper's policy from nothing, in pieces that can be stopped and continued.
+#
+#     scripts/train-paper.sh                   one piece of up to MINUTES (default 8.5); repeat until STEPS
+#     scripts/train-paper.sh finish            the weights alone, into models/paper.safetensors
+#
+# WORK, MINUTES, THREADS as in train-pieces.sh. It takes about 40 minutes of one core. The result depends on STEPS and RATE,
+# not on threads or on where the pieces end.
+set -eu
+cd "$(dirname "$0")/.."
+WORK=${WORK:-build/training-paper}
+SKED=${SKED:-build/sked}
+BACKEND=${BACKEND:-cpu}
+THREADS=${THREADS:-2}
+STEPS=${STEPS:-3200}
+OUT=${OUT:-models/paper.safetensors}
+
+graphs=erdos-renyi:50-50,layered:50-50
+settings="--devices 4 --set policy=stepwise --set rule=none --set listed=0 --set transfers=0 --set unequal=0 --set graphs=1"
+settings="$settings --set batch=32 --set backward=uniform --set credit=steps --set lambda=0.6 --set rate=${RATE:-0.001}"
+settings="$settings --set gentlest=20 --set sharpest=200"
+. scripts/train-pieces.sh
