@@ -414,8 +414,8 @@ static int check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_los
         OK(sked_i_batch_replay_f64(b, err));
     }
     if (ppo) {
-        const double most =
-            x->listed > 0 ? 0.02 : 0.2; /* what is not drawn may be unlikely: ratios explode */
+        /* What is not drawn may be unlikely, and its ratios beyond bounds. */
+        const double most = x->listed > 0 ? 0.02 : 0.2;
         for (int64_t i = 0; i < total; i++) {
             t.m->parameter[i] *= (float)(1 + most * sin((double)i));
             t.parameter[i] = t.m->parameter[i];
