@@ -301,7 +301,8 @@ static sked_status add_edges(build *x, const sked_i_ssp_op *o, int32_t to, const
     sked_i_ssp_text *r = x->r;
     sked_status st = SKED_OK;
     sked_error *err = r->err;
-    for (const sked_i_ssp_dependence *d = r->dep + o->dep; d < r->dep + o[1].dep; d++) {
+    for (int64_t i = o->dep; i < o[1].dep; i++) {
+        const sked_i_ssp_dependence *d = &r->dep[i];
         const int32_t from = x->op_of[d->source];
         const char *name = sked_i_names_at(&r->names, d->source);
         if (from < 0)
