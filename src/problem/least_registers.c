@@ -406,11 +406,11 @@ static void add_pair(sked_i_registers *x, int32_t v, double room)
 {
     double delay = sked_i_delay_in(x->g, v), length = 1;
     int32_t from = v;
-    while (delay <= room && x->critical[from] >= 0) {
-        const int64_t e = x->critical[from];
+    for (int64_t e = x->critical[v]; delay <= room && e >= 0;) {
         from = x->g->edge_from[e];
         delay += sked_i_delay_out(x->g, from);
         length += length_of(x, e);
+        e = sked_i_is_combinational(x->g, from) ? x->critical[from] : -1;
     }
     join(x, from, v, length);
     x->found.pairs++;
