@@ -98,7 +98,7 @@ def _keywords(p: inspect.Parameter) -> Dict[str, inspect.Parameter]:
     names = {
         "problem": sked._problem.ProblemOptions.__annotations__,
         "attributes": sked.attributes(of_edges=False) + sked.attributes(of_edges=True),
-        "options": ["format", "library", "resources", "profile"],
+        "options": ["format", "library", "resources", "profile", "instance"],
     }[p.name]
     return {name: p.replace(name=name, kind=p.KEYWORD_ONLY, default=None) for name in names}
 
@@ -351,6 +351,8 @@ PLAUSIBLE: Dict[str, Any] = {
     "data": st.sampled_from(
         ["{}", b"", b"\0\xff", "digraph { a -> b }", "[" * 100, memoryview(b"{}")]
     ),
+    "delay_in": st.one_of(_AMOUNT, _COLUMN),
+    "delay_out": st.one_of(_AMOUNT, _COLUMN),
     "demand": st.one_of(_DICT, st.just("alu:2:const:1")),
     "device": st.one_of(_COLUMN, _OPS),
     "devices": _FEW,
@@ -375,6 +377,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "io": st.sampled_from(["free", "aligned", "nonsense"]),
     "improve": _FEW,
     "index": _FEW,
+    "instance": st.sampled_from([None, "1", "nonsense", ""]),
     "iterations": _FEW,
     "keep": st.one_of(st.booleans(), _COLUMN),
     "lag": st.one_of(_AMOUNT, _COLUMN),
