@@ -678,12 +678,12 @@ def command_for(command, folder, tiny):
                                                          "batch": 2, "held-out": 1, "validate": 1}.items()]
     on = [("devices", 2)]
     return {
-        "schedule": ([tiny], on + [("method", "list"), ("quiet", None), ("json", None), ("output", "-.json"), ("output", "-.svg")]),
+        "schedule": ([tiny], on + [("method", "list"), ("time-limit", 1), ("quiet", None), ("json", None), ("output", "-.json"), ("output", "-.svg")]),
         "info": ([tiny], [("json", None)]), "check": ([tiny, place("plan.json")], [("json", None)]),
         "convert": ([tiny, place("out.dot")], []), "generate": (["layered"], [("nodes", 6), ("output", "-.json")]),
         "sample": ([tiny], on + [("candidates", 3), ("quiet", None), ("output", "-.jsonl")]),
-        "robust": ([tiny], on + [("target", "linear"), ("measurements", 2), ("iterations", 1), ("quiet", None), ("json", None), ("output", "-.curve.svg")]),
-        "train": ([], on + [("graphs", "layered:6"), ("steps", 1), ("quiet", None), ("output", "-.safetensors"), *small]),
+        "robust": ([tiny], on + [("target", "linear"), ("measurements", 2), ("iterations", 1), ("time-limit", 1), ("quiet", None), ("json", None), ("output", "-.curve.svg")]),
+        "train": ([], on + [("graphs", "layered:6"), ("steps", 1), ("minutes", 0.01), ("quiet", None), ("output", "-.safetensors"), *small]),
     }.get(command)
 
 
