@@ -76,9 +76,37 @@ __device__ static inline double loss_sum(const loss_batch &b, int first, double 
 }
 
 /*
- * The learned log Z; or the root of the sum of slopes, which falls in pieces of straight lines: Newton's
- * steps, and halving where one leads outside.
+ * The least root of the sum of slopes between low and high, beginning at centre. It falls in pieces of
+ * straight lines: Newton's steps, and halving where one leads outside; in every fourth round, too, for two
+ * steps may lead to each other. Where the sum is level at 0 the least root is the bound above the next zeta
+ * below.
  */
+__device__ static inline double loss_root(const loss_batch &b, double bound, double low, double high,
+                                          double centre, double *scratch)
+{
+    const double within = bound * (1 - 1e-9), nothing = 1e-7;
+    double inside = 1, below = -CUDART_INF;
+    for (int round = 0; round < 200; round++) {
+        const double slope =
+            loss_sum(b, 0, scratch, [&](int k) { return loss_bounded(loss_zeta(b, k) - centre, bound); });
+        inside =
+            loss_sum(b, 0, scratch, [&](int k) { return (double)(fabs(loss_zeta(b, k) - centre) < within); });
+        *(slope > 0 ? &low : &high) = centre;
+        double next = centre + slope / inside;
+        if (round % 4 == 3 || !(next > low && next < high))
+            next = low + (high - low) / 2;
+        if (next == centre || fabs(slope) <= nothing)
+            break;
+        centre = next;
+    }
+    if (inside > 0)
+        return centre;
+    for (int k = (int)threadIdx.x; k < b.count; k += (int)blockDim.x)
+        below = loss_zeta(b, k) < centre ? fmax(below, loss_zeta(b, k) + bound) : below;
+    return block_max(below, scratch);
+}
+
+/* The learned log Z; or what makes the loss least: the mean where no zeta is beyond the bound. */
 __device__ static inline double loss_centre(const loss_batch &b, double bound, double *scratch)
 {
     double low = CUDART_INF, high = -CUDART_INF;
@@ -91,22 +119,8 @@ __device__ static inline double loss_centre(const loss_batch &b, double bound, d
     }
     low = -block_max(-low, scratch);
     high = block_max(high, scratch);
-    double centre = loss_sum(b, 0, scratch, [&](int k) { return loss_zeta(b, k); }) / b.count;
-    if (high - low <= bound)
-        return centre;
-    for (int round = 0; round < 200; round++) {
-        const auto inside = [&](int k) { return (double)(fabs(loss_zeta(b, k) - centre) < bound); };
-        const auto half = [&](int k) { return loss_bounded(loss_zeta(b, k) - centre, bound); };
-        const double slope = loss_sum(b, 0, scratch, half), count = loss_sum(b, 0, scratch, inside);
-        *(slope > 0 ? &low : &high) = centre;
-        double next = count > 0 ? centre + slope / count : low + (high - low) / 2;
-        if (!(next >= low && next <= high))
-            next = low + (high - low) / 2;
-        if (next == centre || slope == 0)
-            break;
-        centre = next;
-    }
-    return centre;
+    const double mean = loss_sum(b, 0, scratch, [&](int k) { return loss_zeta(b, k); }) / b.count;
+    return high - low <= bound ? mean : loss_root(b, bound, low, high, mean, scratch);
 }
 
 /* What step u of trajectory k and those after it add up to, in the place of their flow: a thread each. */
