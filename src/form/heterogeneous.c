@@ -92,7 +92,8 @@ static double class_time(const sked_i_hetero *u, int32_t op, int32_t q)
     return sked_i_kind_time(u->costs, op, u->costs->fastest[q]);
 }
 
-/* The class after `last` in the order of the op's shortest times, of many in that of their numbers; -1: none. */
+/* The class after `last` in the order of the op's shortest times, of many in that of their numbers; -1: none.
+ */
 static int32_t class_after(const sked_i_hetero *u, int32_t op, int32_t last)
 {
     enum { many = 8 };

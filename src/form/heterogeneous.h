@@ -19,26 +19,26 @@ typedef struct sked_i_hetero_arc {
 
 typedef struct sked_i_hetero {
     sked_i_arena arena;
-    const sked_i_costs *costs; /* of the dag */
-    int32_t n, m, kinds, links;  /* kinds of devices; of links */
-    sked_i_kinds like;           /* those kinds */
+    const sked_i_costs *costs;        /* of the dag */
+    int32_t n, m, kinds, links;       /* kinds of devices; of links */
+    sked_i_kinds like;                /* those kinds */
     const int32_t *kind_of, *link_of; /* [m] */
-    const int32_t *fix;          /* [n] fixed devices, -1: none; NULL: all are free */
-    double *time;                /* [n * kinds] INFINITY: cannot run there; NULL: large */
-    double *tail;                /* [n * kinds] from the start of the op there to the end of everything ... */
-    double *least;               /* [n] ... and the least over the kinds */
-    double *rest;                /* [2 * n] where tail is NULL: the tail behind the op's end; behind its start */
-    double *latency;             /* [2 * links * links] with bytes, and without */
-    double *bandwidth;           /* [links * links] */
+    const int32_t *fix;               /* [n] fixed devices, -1: none; NULL: all are free */
+    double *time;                     /* [n * kinds] INFINITY: cannot run there; NULL: large */
+    double *tail;      /* [n * kinds] from the start of the op there to the end of everything ... */
+    double *least;     /* [n] ... and the least over the kinds */
+    double *rest;      /* [2 * n] where tail is NULL: the tail behind the op's end; behind its start */
+    double *latency;   /* [2 * links * links] with bytes, and without */
+    double *bandwidth; /* [links * links] */
     sked_i_hetero_arc *in, *out; /* rows as in the dag */
     double *pass;      /* [edges of in * m * m] their transfers from x to; NULL: the table would be large */
     int64_t *able_ptr; /* [n + 1] devices an op may run on: its fixed one, or all that can ... */
     int32_t *able;     /* ... the shortest time first; NULL: large */
     int32_t *by_speed, *by_class; /* [m] where able is NULL: the fastest first, of all and of each class */
     int32_t *speed_place, *class_place; /* [m] where devices stand there */
-    int32_t *class_first;         /* [classes] */
-    double span;       /* no list that needs no missing link takes longer */
-    double barred;     /* a missing link takes so long: costs of barred and more are no schedules */
+    int32_t *class_first;               /* [classes] */
+    double span;                        /* no list that needs no missing link takes longer */
+    double barred;         /* a missing link takes so long: costs of barred and more are no schedules */
     double work, transfer; /* mean shortest time of an op, mean transfer of an edge */
     bool orderly;          /* no lag is negative */
 } sked_i_hetero;

@@ -19,7 +19,13 @@
 #include <assert.h>
 #include <string.h>
 
-enum { most_cells = 4000000, most_loads = 16000000, most_kinds = 64, most_steps = 300, most_cut_ops = 250000 };
+enum {
+    most_cells = 4000000,
+    most_loads = 16000000,
+    most_kinds = 64,
+    most_steps = 300,
+    most_cut_ops = 250000
+};
 static const double path_budget = 5e7, load_budget = 2e7;
 
 typedef struct bounder {

@@ -66,8 +66,8 @@ static sked_status make_time_kinds(const sked_problem *p, sked_i_costs *c, trait
         c->kind_device[d] = -1;
     for (int32_t d = 0; d < c->devices; d++) {
         const trait t = trait_of(p, d);
-        const int32_t like = number_of(
-            &classes, key, snprintf(key, sizeof key, "%d %d", (int)t.name, (int)t.type));
+        const int32_t like =
+            number_of(&classes, key, snprintf(key, sizeof key, "%d %d", (int)t.name, (int)t.type));
         const int32_t k = number_of(&kinds, key, snprintf(key, sizeof key, "%a %d", t.speed, (int)like));
         if (like < 0 || k < 0)
             SKED_TRY(sked_i_no_memory(err));
@@ -208,7 +208,9 @@ static double mean_over_classes(const sked_i_costs *c, int32_t op)
     double sum = 0, able = 0;
     for (int32_t q = 0; q < c->classes; q++) {
         const double said = sked_i_class_time(c, op, q);
-        sum += isnan(said) ? c->graph->duration[op] * c->class_pace[q] : isinf(said) ? 0 : said * c->class_size[q];
+        sum += isnan(said)   ? c->graph->duration[op] * c->class_pace[q]
+               : isinf(said) ? 0
+                             : said * c->class_size[q];
         able += isinf(said) ? 0 : c->class_size[q];
     }
     return able > 0 ? sum / able : INFINITY;

@@ -22,9 +22,9 @@ typedef struct sked_i_platform {
 /* UNSUPPORTED above SKED_I_GFLOWNET_OPS ops or SKED_I_GFLOWNET_PAIRS choices. Looks at sizes only. */
 SKED_MUST_CHECK sked_status sked_i_platform_check(const sked_i_platform *p, sked_error *err);
 /*
- * The platform of a problem. UNSUPPORTED where it is too large, where an op can run nowhere or two devices have no link: a schedule
- * that grows op by op could end in a state from which nothing can be added. O((ops + kinds) * kinds +
- * edges + devices). Clear in any case.
+ * The platform of a problem. UNSUPPORTED where it is too large, where an op can run nowhere or two devices
+ * have no link: a schedule that grows op by op could end in a state from which nothing can be added. O((ops +
+ * kinds) * kinds + edges + devices). Clear in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_platform_make(const sked_problem *p, const sked_i_costs *c,
                                                  sked_i_platform *out, sked_error *err);

@@ -135,7 +135,8 @@ bool sked_i_placer_choose_hurried(sked_i_placer *x, int32_t i)
         return best < INFINITY;
     }
     consider_classes(x, i, &best);
-    for (int64_t k = in->ptr ? in->ptr[i] : 0, n = 0; in->ptr && k < in->ptr[i + 1] && n < few_predecessors; k++, n++)
+    for (int64_t k = in->ptr ? in->ptr[i] : 0, n = 0; in->ptr && k < in->ptr[i + 1] && n < few_predecessors;
+         k++, n++)
         consider(x, i, x->device[in->op[k]], &best);
     return best < INFINITY;
 }
