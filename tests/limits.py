@@ -6,6 +6,7 @@ Bounds on seconds are generous (machines under test are busy); what they catch i
 """
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -331,6 +332,98 @@ def too_little_time_is_no_proof(folder):
             check_limit(seconds, graph, "--devices", 8, "--method", method)
     for seconds in range(5, 40, 9 if SANITIZED else 3):  # some of these end while the first schedule is decoded
         check_limit(seconds / 100, graph, "--devices", 8, "--method", "search")
+
+
+# ---------------------------------------------------------------- many ops on many different devices
+
+MANY, DIFFERENT = int(os.environ.get("SKED_MANY_OPS", 20000 // LESS)), 1000  # ops, devices; docs/reliability.md has 1,000,000 ops
+OBJECTIVES = [("makespan",)] + [(o, "--horizon", 1e12) for o in ("resource", "memory", "cost")] + [("ii",)]
+
+
+def many_ops(folder):
+    """Random edges to ops that are not far; every third op takes times of its own on the types of devices."""
+    path, draw = os.path.join(folder, "ops.json"), random.Random(1)
+    with open(path, "w") as file:
+        file.write('{"format": "sked-graph-1", "ops": [')
+        for i in range(MANY):
+            by_type = ", ".join(f'"t{k}": {draw.randint(1, 50)}' for k in range(4))
+            file.write(f'{"," if i else ""}{{"duration": {draw.randint(1, 50)}, "memory": 1{f", {chr(34)}durations{chr(34)}: {{{by_type}}}" if i % 3 == 0 else ""}}}\n')
+        file.write('], "edges": [')
+        for i in range(1, MANY):
+            file.write(f'{"," if i > 1 else ""}{{"from": {draw.randint(max(0, i - 1000), i - 1)}, "to": {i}, "bytes": {draw.randint(0, 9)}}}\n')
+        file.write("]}")
+    return path
+
+
+def different_devices(folder, name, linked):
+    """1,000 speeds, four types, a link between some types, and between 900 devices by name; linked: one for all other pairs."""
+    path = os.path.join(folder, name)
+    machine = {"format": "sked-machine-1", "devices": [{"name": f"d{k}", "type": f"t{k % 4}", "speed": 1 + k / DIFFERENT} for k in range(DIFFERENT)],
+               "links": [{"from": f"t{k}", "to": f"t{k}", "latency": k, "bandwidth": 10} for k in range(4)] +
+                        [{"from": "t0", "to": f"t{k}", "latency": k, "bandwidth": 10} for k in range(1, 4)]}
+    if linked:
+        machine["latency"], machine["bandwidth"] = 1, 10
+        machine["links"] += [{"from": f"d{k}", "to": f"d{k + 1}", "latency": 1 + k / 10, "bandwidth": 5} for k in range(900)]
+    with open(path, "w") as file:
+        json.dump(machine, file)
+    return path
+
+
+def used_by(process):
+    """Seconds of processor time so far; None: it has ended."""
+    try:
+        rest = open(f"/proc/{process.pid}/stat").read().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    return None if rest[0] == "Z" else sum(map(float, rest[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def stopped_after(seconds, *args):
+    """As processor_time, of a run that is interrupted when it has used that much; the last is what it used after that, or 0."""
+    process = start(*args)
+    used = used_by(process)
+    while used is not None and used < seconds:
+        time.sleep(0.002)
+        used = used_by(process)
+    if used is not None:
+        process.send_signal(signal.SIGINT)
+    out, said = process.stdout.read(), process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, out + said, usage.ru_utime + usage.ru_stime - used if used is not None else 0
+
+
+def report_many(*words):
+    if MANY > 20000:
+        print(*words, flush=True)
+
+
+@test
+def many_different_devices_keep_limits(folder):
+    """The time that a limit leaves is spent; what comes after it is a few passes over ops and edges."""
+    graph, plan = many_ops(folder), os.path.join(folder, "plan.json")
+    most = (0.3 + 3e-6 * MANY) * (20 if SANITIZED else 1)
+    for linked in (True, False):
+        machine = different_devices(folder, f"{linked}.json", linked)
+        _, _, reading = processor_time("info", graph, "--machine", machine)
+        report_many(f"all pairs linked: {linked}; info {reading:.2f} s of processor time")
+        for objective in OBJECTIVES if linked else OBJECTIVES[:1]:
+            for method in METHODS:
+                command = ("schedule", graph, "--machine", machine, "--objective", *objective, "--method", method, "-o", plan)
+                code, said, used = processor_time(*command, "--time-limit", 0.1)
+                assert code in CODES, (command, code, said[-300:])
+                assert used < reading + 0.1 + most, (command, f"{used:.2f} s, {reading:.2f} s for info")
+                if code == 6:
+                    continue
+                assert code == 0 or method == "gflownet", (command, said[-300:])
+                expect(run("check", graph, plan, "--machine", machine, *objective[1:]), 0) if code == 0 else None
+                stopped, said, after = stopped_after(reading + 0.05, *command, "--time-limit", 600)
+                assert stopped in (0, STOPPED), (command, stopped, said[-300:])
+                assert after < most, (command, f"{after:.2f} s after a stop")
+                report_many(f"{objective[0]:9} {method:9} exit {code}, {used - reading:5.2f} s; stop: exit {stopped}, {after:5.2f} s later")
+        if reading > 1:
+            stopped, said, after = stopped_after(reading / 4, "schedule", graph, "--machine", machine)
+            assert stopped == STOPPED and after < 0.1, (stopped, said[-300:], after)
 
 
 @test

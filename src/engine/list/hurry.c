@@ -55,6 +55,7 @@ sked_status sked_i_placer_hurry(sked_i_placer *x, sked_error *err)
     SKED_OWN(&x->arena, h->free, h->classes);
     SKED_TRY(fill_heaps(x, h, err));
     x->hurry = h;
+    x->hurried = true;
     x->chosen = -1;
     while (x->pending.count > 0)
         sked_i_set_add(&x->ready, (uint32_t)x->input.rank[sked_i_event_heap_pop(&x->pending).id]);

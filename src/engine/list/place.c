@@ -431,7 +431,7 @@ static bool place_all(placer *x)
 static int64_t free_steps(const placer *x)
 {
     const int64_t moderate = SKED_I_LIST_FREE_STEPS * (int64_t)x->input.view->n;
-    return x->hurry != NULL ? 0 : moderate < SKED_I_LIST_MOST_FREE ? moderate : SKED_I_LIST_MOST_FREE;
+    return x->hurried ? 0 : moderate < SKED_I_LIST_MOST_FREE ? moderate : SKED_I_LIST_MOST_FREE;
 }
 
 sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const double *release,
