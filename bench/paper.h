@@ -160,14 +160,15 @@ enum { PAPER_PUBLISHED = 4 };
 
 /* Id, name, policy, settings beside it (those of ppo: docs/training.md), range of temperatures it is trained
  * at. */
-/* The policy from nothing learns by steps (docs/training.md), as fast as scripts/train-paper.sh; its rate
- * falls to the end. */
-#define PAPER_STEPS "credit=steps", "lambda=0.6", "backward=uniform"
+/* The paper's policy from nothing learns by steps (docs/training.md), as scripts/train-paper.sh does, and so
+ * does ppo; the rate falls to the end. */
+#define PAPER_STEPS "credit=steps", "lambda=0.6", "batch=32"
 #define PAPER_LEARNER_LIST(X)                                                                               \
     X(PPO_ONCE, "ppo-once", "policy=encode-once", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25)           \
-    X(PPO_STEPWISE, "ppo-stepwise", "policy=stepwise", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25)      \
+    X(PPO_STEPWISE, "ppo-stepwise", "policy=stepwise", SETTINGS("loss=ppo", "rate=0.003", PAPER_STEPS),     \
+      0.01, 0.01)                                                                                           \
     X(ONCE, "encode-once", "policy=encode-once", SETTINGS("loss=variance"), 0.01, 1)                        \
-    X(STEPWISE, "stepwise", "policy=stepwise", SETTINGS(PAPER_STEPS, "batch=32"), 0.00125, 0.0125)          \
+    X(STEPWISE, "stepwise", "policy=stepwise", SETTINGS("backward=uniform", PAPER_STEPS), 0.00125, 0.0125)  \
     X(PPO_RULE, "ppo-rule", "policy=stepwise", SETTINGS("loss=ppo", "rate=0.003", "rule=list"), 0.25, 0.25) \
     X(RULE, "rule", "policy=stepwise", SETTINGS("loss=variance", "rule=list"), 0.01, 1)
 enum {

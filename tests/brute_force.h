@@ -261,14 +261,17 @@ static inline double brute_value(const brute *b)
     const int ii = (int)b->p->ii, span = ii > 0 ? ii : b->limit + 1;
     double makespan = 0, communication = 0, memory[BRUTE_TIME] = {0},
            load[BRUTE_POOLS + 1][BRUTE_TIME] = {{0}};
+    const bool to_finish = brute_to_finish(b->p);
     bool pooled = false;
-    for (int i = 0; i < b->n; i++) {
-        double last = b->start[i];
+    for (int i = 0; i < b->n; i++)
         makespan = fmax(makespan, b->start[i] + brute_time(b, i));
+    for (int i = 0; i < b->n; i++) {
+        const bool kept = sked_graph_keep(b->p->graph, i);
+        double last = kept ? makespan : b->start[i] + (to_finish ? brute_time(b, i) : 0);
         for (int e = 0; e < b->edges; e++)
             if (b->edge[e].from == i && brute_counts(b, &b->edge[e])) {
                 const double use = b->start[b->edge[e].to] + b->edge[e].distance * b->p->ii;
-                last = b->reads[e] ? fmax(last, use) : last;
+                last = b->reads[e] ? fmax(last, use + (to_finish ? brute_time(b, b->edge[e].to) : 0)) : last;
                 communication += b->edge[e].bytes > 0 ? use - b->start[i] : 0;
             }
         for (int t = (int)b->start[i]; t < (int)last; t++)

@@ -133,7 +133,8 @@ static bool take_keyword(sked_i_ssp_text *r, const char *keyword)
 static int32_t add_name(sked_i_ssp_text *r, const char *text, size_t size)
 {
     bool fresh;
-    const int32_t i = r->status == SKED_OK ? sked_i_names_add(&r->names, text, size, &fresh) : -1;
+    const bool there = text != NULL; /* else a buffer had no memory */
+    const int32_t i = r->status == SKED_OK && there ? sked_i_names_add(&r->names, text, size, &fresh) : -1;
     if (i < 0 && r->status == SKED_OK)
         end_without_memory(r);
     return i;

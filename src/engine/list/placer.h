@@ -49,9 +49,9 @@ struct sked_i_placer {
     sked_i_arrivals far; /* heterogeneous devices: in place of remote */
     sked_i_reach *reach; /* heterogeneous devices: NULL where all are linked */
     sked_i_hurry *hurry; /* NULL: there is time to look at all devices */
-    bool hurried;        /* a run took too long: the next ones have no moderate work that is done all the same */
-    double late;         /* what fixed starts are missed by in sum */
-    sked_i_pace pace;    /* looks at devices */
+    bool hurried;     /* a run took too long: the next ones have no moderate work that is done all the same */
+    double late;      /* what fixed starts are missed by in sum */
+    sked_i_pace pace; /* looks at devices */
 };
 
 /* Latest and second latest data by device: `best`, of which the first is from device *from. */
