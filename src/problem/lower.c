@@ -312,13 +312,14 @@ static const struct step {
 static const int n_steps = sizeof steps / sizeof *steps;
 static_assert(sizeof steps / sizeof *steps <= SKED_I_MOST_STEPS, "room for every step");
 
-static void begin(const sked_problem *asked, const sked_i_limit *limit, sked_i_lowered *x)
+static void begin(const sked_problem *asked, const sked_i_limit *limit, bool with_clock, sked_i_lowered *x)
 {
-    *x = (sked_i_lowered){.asked = asked, .limit = limit, .problem = *asked, .with_clock = x->with_clock};
+    *x = (sked_i_lowered){.asked = asked, .limit = limit, .problem = *asked, .with_clock = with_clock};
 }
 
 sked_status sked_i_lower(const sked_problem *asked, sked_i_lowered *x, sked_error *err)
 {
+    x->with_clock = false;
     return sked_i_lower_within(asked, NULL, x, err);
 }
 
@@ -326,7 +327,7 @@ sked_status sked_i_lower_within(const sked_problem *asked, const sked_i_limit *l
                                 sked_error *err)
 {
     sked_status st = SKED_OK;
-    begin(asked, limit, x);
+    begin(asked, limit, x->with_clock, x);
     for (int k = 0; st == SKED_OK && k < n_steps; k++) {
         const double from = sked_clock();
         if (steps[k].applies != NULL && !steps[k].applies(x))
@@ -343,7 +344,7 @@ sked_status sked_i_lower_within(const sked_problem *asked, const sked_i_limit *l
 
 sked_status sked_i_lower_profile(const sked_problem *asked, sked_i_lowered *x, sked_error *err)
 {
-    begin(asked, NULL, x);
+    begin(asked, NULL, false, x);
     return has_profile(x) ? apply_profile(x, err) : SKED_OK;
 }
 
