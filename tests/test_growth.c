@@ -642,6 +642,7 @@ typedef struct check {
     bool own_pools, one_pool; /* a resource for each op, one for all */
     bool ring;                /* one carried cycle, a little longer than the cycle of each op alone */
     bool fixed;               /* a device for each op */
+    bool different;           /* as many devices as ops, of as many speeds */
     sked_objective objective;
 } check;
 
@@ -651,15 +652,32 @@ static const check checks[] = {
     {.what = "one resource", .one_pool = true, .objective = SKED_OBJECTIVE_MAKESPAN},
     {.what = "one carried cycle", .ring = true, .objective = SKED_OBJECTIVE_II},
     {.what = "a device for each op", .fixed = true, .objective = SKED_OBJECTIVE_MAKESPAN},
+    {.what = "different devices", .different = true, .objective = SKED_OBJECTIVE_MAKESPAN},
 };
 enum { n_checks = sizeof checks / sizeof *checks };
 
 typedef struct checked {
     sked_problem problem;
     sked_graph *graph;
+    sked_machine *machine;
     sked_schedule *schedule; /* ops one after the other */
     int32_t *device;
 } checked;
+
+static sked_machine *different_devices(int32_t n)
+{
+    sked_machine_builder *b = NULL;
+    sked_machine *m = NULL;
+    char name[32];
+    OK(sked_machine_builder_create(NULL, &b, err));
+    for (int32_t d = 0; d < n; d++) {
+        snprintf(name, sizeof name, "d%d", (int)d);
+        OK(sked_machine_builder_add_device(b, name, NULL, 1 + (double)d / n, INFINITY, NULL, err));
+    }
+    OK(sked_machine_builder_finish(b, &m, err));
+    sked_machine_builder_destroy(b);
+    return m;
+}
 
 static void add_ring(sked_builder *b, int32_t n)
 {
@@ -693,14 +711,15 @@ static void open_checked(const check *c, int32_t n, checked *x)
     sked_problem_init(&x->problem, x->graph);
     x->problem.objective = c->objective;
     x->problem.ii = c->ring ? 2.0 * n : 0;
-    x->problem.devices = c->fixed ? n : 0;
+    x->problem.machine = x->machine = c->different ? different_devices(n) : NULL;
+    x->problem.devices = c->fixed || c->different ? n : 0;
     OK(sked_schedule_create(n, x->problem.devices, &x->schedule, err));
     x->schedule->ii = x->problem.ii;
     assert_non_null(x->device = malloc((size_t)n * sizeof *x->device));
     for (int32_t i = 0; i < n; i++) {
         x->schedule->start[i] = i;
         x->device[i] = n - 1 - i;
-        if (c->fixed)
+        if (c->fixed || c->different)
             x->schedule->device[i] = x->device[i];
     }
     x->problem.fix_device = c->fixed ? x->device : NULL;
@@ -710,6 +729,7 @@ static void close_checked(checked *x)
 {
     sked_schedule_destroy(x->schedule);
     sked_graph_destroy(x->graph);
+    sked_machine_destroy(x->machine);
     free(x->device);
 }
 

@@ -391,7 +391,7 @@ static int64_t looks_of_op(const placer *x)
 static bool keeps_time(placer *x)
 {
     enum { looks_in_a_hurry = 64 }; /* for each op, where none of the few devices serves it */
-    if (!x->by_device || x->hurry != NULL || !sked_i_pace_over(&x->pace, looks_of_op(x)))
+    if (!x->by_device || x->hurry != NULL || !(x->pace.over || sked_i_pace_over(&x->pace, looks_of_op(x))))
         return true;
     if (!x->how->hurry || x->how->lookahead || sked_i_limit_stopped(x->how->limit) ||
         sked_i_placer_hurry(x, NULL) != SKED_OK)
