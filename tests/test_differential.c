@@ -17,7 +17,8 @@ static void blame(const question *x, const char *who, const char *what, double s
     char line[2000] = "", *at = line, *const end = line + sizeof line;
     for (int32_t i = 0; i < sked_graph_op_count(p->graph) && end - at > 60; i++)
         at += snprintf(at, (size_t)(end - at), " %g*%g@%g/%d", sked_graph_duration(p->graph, i),
-                       sked_graph_memory(p->graph, i), p->fix_start ? p->fix_start[i] : NAN, p->fix_device ? (int)p->fix_device[i] : -1);
+                       sked_graph_memory(p->graph, i), p->fix_start ? p->fix_start[i] : NAN,
+                       p->fix_device ? (int)p->fix_device[i] : -1);
     for (int64_t k = 0; k < sked_graph_edge_count(p->graph) && end - at > 60; k++) {
         sked_edge e;
         sked_graph_edge(p->graph, k, &e);
