@@ -336,7 +336,7 @@ def too_little_time_is_no_proof(folder):
 
 # ---------------------------------------------------------------- many ops on many different devices
 
-MANY, DIFFERENT = int(os.environ.get("SKED_MANY_OPS", 20000 // LESS)), 1000  # ops, devices; docs/reliability.md has 1,000,000 ops
+MANY, DIFFERENT = int(os.environ.get("SKED_MANY_OPS", 12000 // LESS)), 1000  # ops, devices; docs/reliability.md has 1,000,000 ops
 OBJECTIVES = [("makespan",)] + [(o, "--horizon", 1e12) for o in ("resource", "memory", "cost")] + [("ii",)]
 
 
@@ -394,7 +394,7 @@ def stopped_after(seconds, *args):
 
 
 def report_many(*words):
-    if MANY > 20000:
+    if MANY > 12000:
         print(*words, flush=True)
 
 
