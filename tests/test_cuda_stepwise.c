@@ -30,8 +30,8 @@ static int count_cut(const fixture *f)
     return cut;
 }
 
-/* Trajectory balance, or the variance with credit by steps; some trajectories are listed. Returns how many slopes
- * the bound has cut. */
+/* Trajectory balance, or the variance with credit by steps; some trajectories are listed. Returns how many
+ * slopes the bound has cut. */
 static int check_law(const setting *s, const sked_i_loss *law)
 {
     fixture f;
