@@ -944,10 +944,11 @@ static void test_stepwise_limits(void **state)
 }
 
 /* Speedup of list scheduling by that of the mean and of the best draw. */
-static void judge_draws(const sked_sampler *m, const char *family, uint64_t seed, double *mean, double *best)
+static void judge_draws(const sked_sampler *m, const char *family, int32_t nodes, uint64_t seed, double *mean,
+                        double *best)
 {
     enum { draws = 50 };
-    sked_graph *g = generated(family, 20, seed);
+    sked_graph *g = generated(family, nodes, seed);
     sked_problem p;
     sked_sample_options opt;
     sked_samples s = {.size = sizeof s};
@@ -983,12 +984,28 @@ static void test_shipped_stepwise(void **state)
     assert_int_equal(m->layout.sizes.policy, SKED_I_POLICY_STEPWISE);
     for (int k = 0; k < 4; k++) {
         double of_graph = 0, most = 0;
-        judge_draws(m, families[k], 31 + (uint64_t)k, &of_graph, &most);
+        judge_draws(m, families[k], 20, 31 + (uint64_t)k, &of_graph, &most);
         mean += of_graph / 4;
         best += most / 4;
     }
     print_message("in speedups of list scheduling: mean %.4f, best %.4f\n", mean, best);
     assert_true(mean > 0.97 && best > 1);
+    sked_sampler_destroy(m);
+}
+
+/* models/paper.safetensors knows no rule; what it does, it has learnt. */
+static void test_shipped_paper(void **state)
+{
+    (void)state;
+    RESULTS_ONLY();
+    sked_sampler *m = NULL;
+    double mean = 0, best = 0;
+    OK(sked_sampler_read(SKED_SOURCE_DIR "/models/paper.safetensors", &m, err));
+    assert_int_equal(m->layout.sizes.policy, SKED_I_POLICY_STEPWISE);
+    assert_int_equal(m->layout.sizes.rule, SKED_I_RULE_NONE);
+    judge_draws(m, "stochastic-block", 50, 31, &mean, &best);
+    print_message("in speedups of list scheduling: mean %.4f, best %.4f\n", mean, best);
+    assert_true(mean > 0.9 && best > 0.97);
     sked_sampler_destroy(m);
 }
 
@@ -1268,6 +1285,7 @@ int main(void)
         cmocka_unit_test(test_model_in_the_box_is_encode_once),
         cmocka_unit_test(test_stepwise_limits),
         cmocka_unit_test(test_shipped_stepwise),
+        cmocka_unit_test(test_shipped_paper),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_temperature_does_what_it_says),
         cmocka_unit_test(test_parts_are_connected),
