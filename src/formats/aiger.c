@@ -478,19 +478,23 @@ cleanup:
     return st;
 }
 
-/* "a & ~b": operands stand in the order of their ops, not of the file. */
+/* "a & ~b": operands stand in the order of their ops, constants behind them. */
 static sked_status add_function(reader *r, const gate *x)
 {
     sked_status st = SKED_OK;
     sked_error *err = r->err;
-    const int32_t other[] = {r->defined[x->literal[1] / 2], r->defined[x->literal[0] / 2]};
     char text[16] = "";
+    int32_t literal[] = {x->literal[0], x->literal[1]};
+    const int32_t op[] = {r->defined[literal[0] / 2], r->defined[literal[1] / 2]};
+    if (op[0] == 0 || (op[1] > 0 && (op[1] < op[0] || (op[1] == op[0] && literal[1] < literal[0])))) {
+        literal[0] = x->literal[1];
+        literal[1] = x->literal[0];
+    }
     for (int f = 0; f < 2; f++) {
-        const int32_t literal = x->literal[f], own = other[1 - f];
-        const bool second = other[f] > 0 && own > other[f];
+        const char *const constant = literal[f] == 1 ? "1'b1" : "1'b0", *name = f > 0 && op[0] != op[1] ? "b" : "a";
         strcat(text, f > 0 ? " & " : "");
-        strcat(text, literal < 2 ? literal ? "1'b1" : "1'b0" : literal % 2 ? "~" : "");
-        strcat(text, literal < 2 ? "" : second ? "b" : "a");
+        strcat(text, literal[f] < 2 ? constant : literal[f] % 2 ? "~" : "");
+        strcat(text, literal[f] < 2 ? "" : name);
     }
     SKED_BUILD(r->source, NULL,
                sked_builder_set_verilog(r->builder, r->defined[x->variable] - 1, text, &cause));

@@ -20,6 +20,7 @@ typedef struct writer {
     uint8_t *output;               /* [ops] */
     sked_i_keyed *operand;         /* of the op at hand */
     int64_t operands, registers;
+    bool selects; /* an expression has brackets: Verilog takes them of vectors alone, of one bit too */
     sked_i_verilog_figures figures;
 } writer;
 
@@ -131,7 +132,7 @@ static void put_missing(writer *x, int32_t op, int64_t k, int64_t cycle)
 static void put_range(writer *x, const char *kind, double width)
 {
     sked_i_buffer_text(x->out, kind);
-    if (width > 1)
+    if (width > 1 || x->selects)
         sked_i_buffer_format(x->out, " [%lld:0]", (long long)width - 1);
     sked_i_buffer_char(x->out, ' ');
 }
@@ -419,6 +420,8 @@ sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s, 
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "Verilog is a pipeline that takes an input every cycle: it goes with --ii 1, without devices");
     SKED_TRY(allocate(&x, err));
+    for (int32_t k = 0; k < x.g->verilog_names.count; k++)
+        x.selects = x.selects || strchr(sked_i_names_at(&x.g->verilog_names, k), '[') != NULL;
     for (int32_t i = 0; i < x.g->n_ops; i++)
         SKED_TRY(check_op(&x, i, err));
     SKED_TRY(find_cycles(&x, s, err));
