@@ -1118,7 +1118,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, in
 /* Its value stays in memory to the end of the schedule: a result, a weight. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep,
                                                            sked_error *err);
-/* Its result as a Verilog expression over its operands a, b, ..., z, a1, b1, ... (docs/formats/verilog.md). */
+/* Its result as a Verilog expression over its operands a, b, ..., z, a1, b1, ... (docs/formats/verilog.md).
+ */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_verilog(sked_builder *b, int32_t op,
                                                               const char *verilog, sked_error *err);
 /*

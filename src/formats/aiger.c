@@ -491,7 +491,8 @@ static sked_status add_function(reader *r, const gate *x)
         literal[1] = x->literal[0];
     }
     for (int f = 0; f < 2; f++) {
-        const char *const constant = literal[f] == 1 ? "1'b1" : "1'b0", *name = f > 0 && op[0] != op[1] ? "b" : "a";
+        const char *const constant = literal[f] == 1 ? "1'b1" : "1'b0",
+                          *name = f > 0 && op[0] != op[1] ? "b" : "a";
         strcat(text, f > 0 ? " & " : "");
         strcat(text, literal[f] < 2 ? constant : literal[f] % 2 ? "~" : "");
         strcat(text, literal[f] < 2 ? "" : name);

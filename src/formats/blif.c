@@ -43,7 +43,7 @@ typedef struct reader {
     gate *gate;
     int32_t *input; /* signals */
     int64_t signal_cap, uses, use_cap, gates, gate_cap, inputs, input_cap;
-    sked_i_buffer text; /* of an expression */
+    sked_i_buffer text;                       /* of an expression */
     bool named, ended, has_outputs, in_cover; /* .model, .end, .outputs seen; rows of a table may follow */
 } reader;
 
@@ -354,8 +354,9 @@ static sked_status read_row(reader *r, sked_i_word w)
         last = w.text[w.size - 1];
     } while (next_word(r, &w));
     if (digits != (size_t)x->inputs + 1)
-        return sked_i_source_fail(r->source, begin, r->err, "a table row of %lld digits for %d inputs and an output",
-                                  (long long)digits, (int)x->inputs);
+        return sked_i_source_fail(r->source, begin, r->err,
+                                  "a table row of %lld digits for %d inputs and an output", (long long)digits,
+                                  (int)x->inputs);
     if (last == '-' || (x->rows > 0 && (last == '0') != x->zero))
         return sked_i_source_fail(r->source, begin, r->err,
                                   "the rows of a table end in 1, or all of them in 0");

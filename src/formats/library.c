@@ -41,10 +41,18 @@ typedef struct library {
 enum { TOP_TYPES, TOP_RESOURCES };
 static const sked_i_json_fields top_fields = SKED_I_JSON_FIELDS("an op library", true, "types", "resources");
 
-enum { TYPE_DURATION, TYPE_MEMORY, TYPE_WEIGHT, TYPE_LATENCY, TYPE_DEMAND, TYPE_DURATIONS, TYPE_DELAY, TYPE_VERILOG };
+enum {
+    TYPE_DURATION,
+    TYPE_MEMORY,
+    TYPE_WEIGHT,
+    TYPE_LATENCY,
+    TYPE_DEMAND,
+    TYPE_DURATIONS,
+    TYPE_DELAY,
+    TYPE_VERILOG
+};
 static const sked_i_json_fields type_fields = SKED_I_JSON_FIELDS(
-    "a type", true, "duration", "memory", "weight", "latency", "demand", "durations", "delay",
-    "verilog");
+    "a type", true, "duration", "memory", "weight", "latency", "demand", "durations", "delay", "verilog");
 
 static const char *lower_case(sked_i_buffer *out, const char *s, size_t size)
 {
@@ -157,7 +165,8 @@ static void read_type(library *lib, entry *e)
     sked_i_json *j = &lib->j;
     uint32_t seen = 0;
     double *const number[] = {&e->duration, &e->memory, &e->weight, &e->latency};
-    *e = (entry){.duration = NAN, .memory = NAN, .weight = NAN, .latency = NAN, .delay_in = NAN, .verilog = -1};
+    *e = (entry){
+        .duration = NAN, .memory = NAN, .weight = NAN, .latency = NAN, .delay_in = NAN, .verilog = -1};
     sked_i_json_enter(j, '{', "a type");
     for (int k; (k = sked_i_json_field(j, &type_fields, &seen)) >= 0;) {
         if (k == TYPE_DEMAND) {

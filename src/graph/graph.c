@@ -59,7 +59,8 @@ const char *sked_graph_op_type(const sked_graph *g, int32_t op)
 
 const char *sked_graph_verilog(const sked_graph *g, int32_t op)
 {
-    return g->verilog == NULL || g->verilog[op] < 0 ? NULL : sked_i_names_at(&g->verilog_names, g->verilog[op]);
+    return g->verilog == NULL || g->verilog[op] < 0 ? NULL
+                                                    : sked_i_names_at(&g->verilog_names, g->verilog[op]);
 }
 
 int64_t sked_i_operands(const sked_graph *g, int32_t op, sked_i_keyed *item)

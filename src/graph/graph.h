@@ -76,8 +76,8 @@ static inline bool sked_i_passes(const sked_graph *g, int64_t e)
     return g->edge_order == NULL || !g->edge_order[e];
 }
 
-/* The edges that bring op its operands, in their order, in .value of item, which has room for twice its in-edges.
- * How many. */
+/* The edges that bring op its operands, in their order, in .value of item, which has room for twice its
+ * in-edges. How many. */
 int64_t sked_i_operands(const sked_graph *g, int32_t op, sked_i_keyed *item);
 
 /* Names: add returns the index (existing one with *fresh false), or -1 without memory. */

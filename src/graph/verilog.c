@@ -62,7 +62,8 @@ const char *sked_i_verilog_wrong(const char *text)
         if (c == ',' && depth == 0)
             return "it has a comma outside of brackets";
         if (sked_i_verilog_part(&s, &size) == SKED_I_VERILOG_WRONG)
-            return "an expression has operands a, b, ..., numbers, operators, brackets, $signed and $unsigned";
+            return "an expression has operands a, b, ..., numbers, operators, brackets, $signed and "
+                   "$unsigned";
     }
     return depth != 0 ? "its brackets do not match" : empty ? "it is empty" : NULL;
 }

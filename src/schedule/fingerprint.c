@@ -54,7 +54,7 @@ static uint64_t mix_attributes(uint64_t h, const sked_graph *g, const sked_i_att
 static uint64_t mix_graph(uint64_t h, const sked_graph *g)
 {
     const sked_i_names *const names[] = {&g->op_names, &g->type_names, &g->resource_names, &g->on_names,
-                                   &g->verilog_names};
+                                         &g->verilog_names};
     h = mix(mix(h, g->n_ops), g->n_edges);
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         h = mix_names(h, names[k]);

@@ -1,6 +1,6 @@
 /*
- * A pipeline that takes an input every cycle. The value of op x in cycle c of the pipeline is the signal x$c: a
- * wire in the cycle in which x computes it, registers from there on. Ports have the names of their ops.
+ * A pipeline that takes an input every cycle. The value of op x in cycle c of the pipeline is the signal x$c:
+ * a wire in the cycle in which x computes it, registers from there on. Ports have the names of their ops.
  */
 #include "schedule/verilog.h"
 
@@ -29,19 +29,23 @@ typedef struct writer {
 static const char keywords[] =
     " always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default "
     "defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule endprimitive "
-    "endspecify endtable endtask event for force forever fork function generate genvar highz0 highz1 if ifnone "
+    "endspecify endtable endtask event for force forever fork function generate genvar highz0 highz1 if "
+    "ifnone "
     "incdir include initial inout input instance integer join large liblist library localparam macromodule "
     "medium module nand negedge nmos nor noshowcancelled not notif0 notif1 or output parameter pmos posedge "
     "primitive pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent rcmos real realtime reg "
-    "release repeat rnmos rpmos rtran rtranif0 rtranif1 scalared showcancelled signed small specify specparam "
+    "release repeat rnmos rpmos rtran rtranif0 rtranif1 scalared showcancelled signed small specify "
+    "specparam "
     "strong0 strong1 supply0 supply1 table task time tran tranif0 tranif1 tri tri0 tri1 triand trior trireg "
     "unsigned use uwire vectored wait wand weak0 weak1 while wire wor xnor xor "
     /* of SystemVerilog, as tools may read the file so */
     "alias assert assume before bind bins bit break byte chandle checker class clocking const constraint "
     "context continue cover cross dist do endchecker endclass endclocking endgroup endinterface endpackage "
     "endprogram endproperty endsequence enum expect export extends extern final foreach forkjoin global iff "
-    "implements import inside int interface intersect let local logic longint matches modport new nexttime null "
-    "package packed priority program property protected pure rand randc ref restrict return sequence shortint "
+    "implements import inside int interface intersect let local logic longint matches modport new nexttime "
+    "null "
+    "package packed priority program property protected pure rand randc ref restrict return sequence "
+    "shortint "
     "shortreal soft solve static string strong struct super tagged this throughout type typedef union unique "
     "until var virtual void weak with within ";
 
@@ -65,8 +69,8 @@ static bool is_plain(const char *name, size_t size)
 }
 
 /*
- * A name and a suffix of ours, which alone has a '$': so nothing is called alike. What is no plain identifier is
- * escaped (\1$2 ); bytes that no identifier can have are written %20.
+ * A name and a suffix of ours, which alone has a '$': so nothing is called alike. What is no plain identifier
+ * is escaped (\1$2 ); bytes that no identifier can have are written %20.
  */
 static void put_name(sked_i_buffer *out, const char *name, const char *suffix)
 {
@@ -139,7 +143,8 @@ static void put_range(writer *x, const char *kind, double width)
 
 /* ------------------------------------------------------------------ operands */
 
-/* The operands that edges bring; .value: edges. Returns how many the expression needs; *folds: it has "...". */
+/* The operands that edges bring; .value: edges. Returns how many the expression needs; *folds: it has "...".
+ */
 static int64_t list_operands(writer *x, int32_t op, bool *folds)
 {
     const char *at = sked_graph_verilog(x->g, op);
@@ -209,8 +214,8 @@ static void put_wires(writer *x, int32_t op)
 static sked_status refuse(const writer *x, int32_t op, sked_error *err, const char *why)
 {
     char label[80];
-    return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "Verilog: op '%s' %s", sked_i_op_label(x->g, op, label, sizeof label),
-                       why);
+    return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "Verilog: op '%s' %s",
+                       sked_i_op_label(x->g, op, label, sizeof label), why);
 }
 
 static sked_status check_op(writer *x, int32_t op, sked_error *err)
@@ -227,7 +232,8 @@ static sked_status check_op(writer *x, int32_t op, sked_error *err)
         return refuse(x, op, err, "has more operands than its Verilog reads; \"...\" stands for all others");
     for (int64_t k = 0; k < x->operands; k++)
         if (g->edge_distance[x->operand[k].value] > 0)
-            return refuse(x, op, err, "reads an earlier iteration: a pipeline without state has no loop-carried edges");
+            return refuse(x, op, err,
+                          "reads an earlier iteration: a pipeline without state has no loop-carried edges");
     return SKED_OK;
 }
 
@@ -263,7 +269,8 @@ static sked_status find_lives(writer *x, sked_error *err)
     for (int32_t i = 0; i < g->n_ops; i++)
         marked = marked || (g->output != NULL && g->output[i]) || (g->output_not != NULL && g->output_not[i]);
     for (int32_t i = 0; i < g->n_ops; i++) {
-        const bool flagged = (g->output != NULL && g->output[i]) || (g->output_not != NULL && g->output_not[i]);
+        const bool flagged =
+            (g->output != NULL && g->output[i]) || (g->output_not != NULL && g->output_not[i]);
         x->output[i] = flagged || sked_graph_keep(g, i) || (!marked && sked_i_is_output(g, i));
         if (x->output[i] && x->ready[i] > x->figures.latency)
             x->figures.latency = x->ready[i];
@@ -279,7 +286,8 @@ static sked_status count_registers(writer *x, sked_error *err)
         const double width = x->g->memory[i];
         const int64_t read = x->last[i], from = is_input(x, i) ? 0 : x->start[i];
         bool folds;
-        const int64_t needs = list_operands(x, i, &folds), missing = needs > x->operands ? needs - x->operands : 0;
+        const int64_t needs = list_operands(x, i, &folds),
+                      missing = needs > x->operands ? needs - x->operands : 0;
         if (x->output[i] && f->latency > read)
             x->last[i] = f->latency;
         f->between += width * (double)(read - x->ready[i]);
@@ -306,7 +314,8 @@ static void put_output(writer *x, int32_t op, const char *suffix, bool inverted)
 }
 
 /* Calls put for each port of op that gives its value out. */
-static void each_output(writer *x, int32_t op, void (*put)(writer *x, int32_t op, const char *suffix, bool inverted))
+static void each_output(writer *x, int32_t op,
+                        void (*put)(writer *x, int32_t op, const char *suffix, bool inverted))
 {
     const sked_graph *g = x->g;
     const bool inverted = g->output_not != NULL && g->output_not[op];
@@ -343,7 +352,8 @@ static void put_ports(writer *x)
 }
 
 /* A register of each cycle after `from`: declared, or what it takes. */
-static void put_chain(writer *x, int32_t op, int64_t missing, int64_t from, int64_t to, bool declare, double width)
+static void put_chain(writer *x, int32_t op, int64_t missing, int64_t from, int64_t to, bool declare,
+                      double width)
 {
     for (int64_t c = from + 1; c <= to && !x->out->failed; c++)
         for (int64_t at = c; at >= (declare ? c : c - 1); at--) {
@@ -374,9 +384,11 @@ static void put_module(writer *x)
 {
     const sked_graph *g = x->g;
     const sked_i_verilog_figures *f = &x->figures;
-    sked_i_buffer_format(x->out, "/* A pipeline that takes an input every cycle, written by sked. Bits of registers: %.0f"
-                                 " between ops,\n   %.0f inside ops, %.0f that delay inputs and outputs. */\nmodule ",
-                         f->between, f->inside, f->aligning);
+    sked_i_buffer_format(
+        x->out,
+        "/* A pipeline that takes an input every cycle, written by sked. Bits of registers: %.0f"
+        " between ops,\n   %.0f inside ops, %.0f that delay inputs and outputs. */\nmodule ",
+        f->between, f->inside, f->aligning);
     put_name(x->out, g->name != NULL && g->name[0] != 0 ? g->name : "pipeline", "");
     sked_i_buffer_text(x->out, " (\n  input clk");
     put_ports(x);
@@ -401,7 +413,8 @@ static sked_status allocate(writer *x, sked_error *err)
     int64_t most = 0;
     sked_status st = SKED_OK;
     for (int32_t i = 0; i < n; i++)
-        most = x->g->pred_ptr[i + 1] - x->g->pred_ptr[i] > most ? x->g->pred_ptr[i + 1] - x->g->pred_ptr[i] : most;
+        most = x->g->pred_ptr[i + 1] - x->g->pred_ptr[i] > most ? x->g->pred_ptr[i + 1] - x->g->pred_ptr[i]
+                                                                : most;
     SKED_OWN(&x->arena, x->start, n);
     SKED_OWN(&x->arena, x->ready, n);
     SKED_OWN(&x->arena, x->last, n);
@@ -411,14 +424,15 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s, sked_i_verilog_figures *figures,
-                                 sked_i_buffer *out, sked_error *err)
+sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s,
+                                 sked_i_verilog_figures *figures, sked_i_buffer *out, sked_error *err)
 {
     writer x = {.problem = p, .g = p->graph, .out = out};
     sked_status st = SKED_OK;
     if (s->devices > 0 || s->ii != 1)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "Verilog is a pipeline that takes an input every cycle: it goes with --ii 1, without devices");
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "Verilog is a pipeline that takes an input every cycle: it goes with --ii 1, without devices");
     SKED_TRY(allocate(&x, err));
     for (int32_t k = 0; k < x.g->verilog_names.count; k++)
         x.selects = x.selects || strchr(sked_i_names_at(&x.g->verilog_names, k), '[') != NULL;
