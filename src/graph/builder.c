@@ -352,7 +352,7 @@ sked_status sked_builder_set_verilog(sked_builder *b, int32_t op, const char *ve
     const int32_t name = sked_i_names_add(&g->verilog_names, verilog, strlen(verilog), &fresh);
     if (name < 0)
         return NO_MEMORY(b);
-    const char *wrong = fresh ? sked_i_verilog_wrong(verilog) : NULL;
+    const char *wrong = fresh ? sked_i_expression_wrong(verilog) : NULL;
     if (wrong != NULL)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op '%s': Verilog '%s': %s",
                             sked_i_op_label(g, op, label, sizeof label), sked_i_quoted_text(verilog).text,

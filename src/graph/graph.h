@@ -94,13 +94,13 @@ static inline const char *sked_i_names_at(const sked_i_names *t, int32_t i)
 const char *sked_i_op_label(const sked_graph *g, int32_t op, char *buf, size_t size);
 
 /* What is wrong with the text of an expression; NULL: nothing. */
-const char *sked_i_verilog_wrong(const char *text);
+const char *sked_i_expression_wrong(const char *text);
 /*
  * The next part of an expression from *at on, *size bytes, where *at then stands behind it. Which operand it
  * is, or of another kind: text to be copied, "...", or what no expression may have (also its end).
  */
-enum { SKED_I_VERILOG_TEXT = -1, SKED_I_VERILOG_REST = -2, SKED_I_VERILOG_WRONG = -3 };
-int64_t sked_i_verilog_part(const char **at, size_t *size);
+enum { SKED_I_EXPRESSION_TEXT = -1, SKED_I_EXPRESSION_REST = -2, SKED_I_EXPRESSION_WRONG = -3 };
+int64_t sked_i_expression_part(const char **at, size_t *size);
 /* The name of operand k in Verilog: a, b, ..., z, a1, b1, ... */
 static inline void sked_i_operand_name(sked_i_buffer *out, int64_t k)
 {

@@ -152,8 +152,8 @@ static int64_t list_operands(writer *x, int32_t op, bool *folds)
     *folds = false;
     x->operands = sked_i_operands(x->g, op, x->operand);
     for (size_t size; at != NULL && *at != 0;) {
-        const int64_t part = sked_i_verilog_part(&at, &size);
-        *folds = *folds || part == SKED_I_VERILOG_REST;
+        const int64_t part = sked_i_expression_part(&at, &size);
+        *folds = *folds || part == SKED_I_EXPRESSION_REST;
         needs = part >= needs ? part + 1 : needs;
     }
     return *folds ? x->operands > 2 ? x->operands : 2 : needs;
@@ -197,13 +197,13 @@ static void put_wires(writer *x, int32_t op)
         while (*at != 0) {
             size_t size;
             const char *const begin = at;
-            const int64_t part = sked_i_verilog_part(&at, &size);
-            if (part == SKED_I_VERILOG_TEXT)
+            const int64_t part = sked_i_expression_part(&at, &size);
+            if (part == SKED_I_EXPRESSION_TEXT)
                 sked_i_buffer_add(x->out, begin, size);
             else if (folds && part == 0 && k > 1)
                 put_step(x, op, k - 1, last);
             else
-                put_operand(x, op, part == SKED_I_VERILOG_REST ? k : part);
+                put_operand(x, op, part == SKED_I_EXPRESSION_REST ? k : part);
         }
         sked_i_buffer_text(x->out, ";\n");
     }
