@@ -1,6 +1,6 @@
 /*
- * The loop for pipelines: schedules for several periods with the delays learnt so far, the one that promises most
- * is measured, and the delays learn from it. docs/hardware.md
+ * The loop for pipelines: schedules for several periods with the delays learnt so far, the one that promises
+ * most is measured, and the delays learn from it. docs/hardware.md
  */
 #include "base/clock.h"
 #include "base/explog.h"
@@ -26,7 +26,7 @@ typedef struct trial {
 /* A schedule that could be measured. */
 typedef struct choice {
     sked_schedule *schedule;
-    double value, path; /* path: expected, bias and all */
+    double value, path, doubt; /* path: expected, bias and all; its relative deviation, by what is known */
 } choice;
 
 typedef struct loop {
@@ -35,8 +35,8 @@ typedef struct loop {
     const sked_problem *problem;
     sked_target *target;
     sked_i_path_model model;
-    trial *trial;            /* [budget] */
-    sked_i_path_data *data;  /* [budget] of those that succeeded */
+    trial *trial;           /* [budget] */
+    sked_i_path_data *data; /* [budget] of those that succeeded */
     int32_t trials, runs, best;
     choice choice[PERIODS];
     int choices;
@@ -51,7 +51,8 @@ static double expected_time(const loop *l, double chain)
     return fmax(1e-9 * l->problem->clock, sked_i_path_overhead(&l->model) + chain);
 }
 
-/* Logarithm by which measured paths are off what was expected, and the deviation of it; old runs count too. */
+/* Logarithm by which measured paths are off what was expected, and the deviation of it; old runs count too.
+ */
 static void look_back(const loop *l, double *bias, double *deviation)
 {
     double sum = 0, squares = 0, n = 0;
@@ -138,7 +139,10 @@ static sked_status add_choice(loop *l, const sked_problem *p, double bias, sked_
         return sked_i_fail(err, st, "%s", why.message);
     if (st == SKED_OK && !is_known(l, out.schedule[0])) {
         const double chain = sked_i_path_chain(&l->model, out.schedule[0]);
-        l->choice[l->choices++] = (choice){out.schedule[0], out.value, expected_time(l, chain) * sked_i_exp(bias)};
+        l->choice[l->choices++] = (choice){.schedule = out.schedule[0],
+                                           .value = out.value,
+                                           .path = expected_time(l, chain) * sked_i_exp(bias),
+                                           .doubt = sked_i_path_doubt(&l->model) / expected_time(l, chain)};
         out.schedule[0] = NULL;
     }
     sked_result_clear(&out);
@@ -169,7 +173,8 @@ cleanup:
     return st;
 }
 
-/* The most that is gained times how likely it is; before anything meets the clock, how likely it is. -1: none. */
+/* The most that is gained times how likely it is; before anything meets the clock, how likely it is. -1:
+ * none. */
 static int choose(const loop *l)
 {
     double bias, deviation, most = 0, best = 0;
@@ -181,7 +186,8 @@ static int choose(const loop *l)
     const double known = met ? l->trial[l->best].told.value : 1.5 * most + 1;
     for (int k = 0; k < l->choices; k++) {
         const choice *c = &l->choice[k];
-        const double z = sked_i_log(l->problem->clock / c->path) / deviation,
+        const double z = sked_i_log(l->problem->clock / c->path) /
+                         sqrt(deviation * deviation + c->doubt * c->doubt),
                      chance = 1 / (1 + sked_i_exp(fmin(300, -1.7 * z)));
         if (c->value >= known || (met && chance < 0.02))
             continue;
@@ -199,7 +205,9 @@ static int choose(const loop *l)
 static bool is_better(const loop *l, const sked_pipeline_trial *a, const sked_pipeline_trial *b)
 {
     const bool a_meets = a->time <= l->problem->clock, b_meets = b->time <= l->problem->clock;
-    return a_meets != b_meets ? a_meets : a_meets && a->value != b->value ? a->value < b->value : a->time < b->time;
+    return a_meets != b_meets                ? a_meets
+           : a_meets && a->value != b->value ? a->value < b->value
+                                             : a->time < b->time;
 }
 
 static sked_status measure(loop *l, int which, sked_error *err)
@@ -294,7 +302,8 @@ static sked_status tell_parameters(const loop *l, sked_pipeline_result *r, sked_
         const char *type = k >= SKED_I_PATH_TYPES ? sked_graph_op_type(g, m->example[k]) : "";
         const char *const name = !m->learn ? "factor" : k == SKED_I_PATH_OVERHEAD ? "overhead" : "fan-out";
         if (k >= SKED_I_PATH_TYPES)
-            snprintf(p->name, sizeof p->name, "%.40s %.0f", type != NULL ? type : "op", g->memory[m->example[k]]);
+            snprintf(p->name, sizeof p->name, "%.40s %.0f", type != NULL ? type : "op",
+                     g->memory[m->example[k]]);
         else
             snprintf(p->name, sizeof p->name, "%s", name);
         p->prior[2] = m->prior[k];
@@ -359,7 +368,8 @@ static sked_status open_loop(loop *l, const char *target, bool learns, sked_erro
     if (opt->measurements < 1 || opt->measurements > 100000)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "measurements must be from 1 to 100000");
     if (l->problem->objective != SKED_OBJECTIVE_MEMORY && l->problem->objective != SKED_OBJECTIVE_MAKESPAN)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "pipelines are measured for objective memory or makespan");
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "pipelines are measured for objective memory or makespan");
     SKED_TRY(sked_target_create_stoppable(target, l->problem, opt->seed, opt->stop, &l->target, err));
     SKED_OWN0(&l->arena, l->trial, opt->measurements);
     SKED_OWN(&l->arena, l->data, opt->measurements);

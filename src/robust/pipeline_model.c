@@ -15,8 +15,8 @@ static double chained(const sked_i_path_model *m, const sked_schedule *s, int32_
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
         const int64_t e = g->pred_edge[k];
         const int32_t from = g->edge_from[e];
-        if (g->edge_distance[e] > 0 || !sked_i_passes(g, e) || s->start[op] != s->start[from] + g->edge_lag[e] ||
-            m->arrival[from] <= latest)
+        if (g->edge_distance[e] > 0 || !sked_i_passes(g, e) ||
+            s->start[op] != s->start[from] + g->edge_lag[e] || m->arrival[from] <= latest)
             continue;
         latest = m->arrival[from];
         *before = from;
@@ -48,12 +48,20 @@ double sked_i_path_chain(sked_i_path_model *m, const sked_schedule *s)
         const double in = chained(m, s, i, &m->before[i]), through = in + sked_i_path_delay(m, i);
         const bool combinational = sked_i_is_combinational(g, i);
         m->arrival[i] = combinational ? through : sked_i_delay_out(g, i);
+        if (fmax(through, m->arrival[i]) > longest || k == 0)
+            m->last = i;
         longest = fmax(longest, fmax(through, m->arrival[i]));
     }
     return longest;
 }
 
 /* ------------------------------------------------------------------ learning */
+
+/* By how much a stage is off what the model says. */
+static double row_spread(const sked_i_path_model *m)
+{
+    return m->problem->clock / 20;
+}
 
 /* The op's result was seen at a register: by itself, or as the end of the critical path. */
 static bool is_seen(const sked_i_path_data *d, int32_t ops, int32_t op)
@@ -124,6 +132,17 @@ static void add_rows(sked_i_path_model *m, const sked_i_path_data *data, int32_t
     }
 }
 
+double sked_i_path_doubt(sked_i_path_model *m)
+{
+    double x[SKED_I_PATH_MOST], sum = 0;
+    const double *const factor = m->matrix + (int64_t)m->count * m->count;
+    (void)features(m, m->last, x);
+    sked_i_cholesky_forward(factor, m->count, x);
+    for (int32_t k = 0; k < m->count; k++)
+        sum += x[k] * x[k];
+    return row_spread(m) * sqrt(sum);
+}
+
 /* Those that would be below 0 are 0, and the others without them again. */
 static void solve(sked_i_path_model *m, double *copy, double *x)
 {
@@ -152,22 +171,39 @@ static void solve(sked_i_path_model *m, double *copy, double *x)
         m->mean[i] = fmax(0, x[i]);
 }
 
+/* Rows that say nothing are what is believed before. */
+static void begin_rows(sked_i_path_model *m)
+{
+    const int32_t n = m->count;
+    memset(m->matrix, 0, (size_t)n * (size_t)n * sizeof *m->matrix);
+    for (int32_t i = 0; i < n; i++) {
+        m->matrix[(int64_t)i * n + i] = m->weight[i];
+        m->side[i] = m->weight[i] * m->prior[i];
+    }
+}
+
+static void factor(sked_i_path_model *m)
+{
+    const size_t cells = (size_t)m->count * (size_t)m->count;
+    memcpy(m->matrix + cells, m->matrix, cells * sizeof *m->matrix);
+    if (!sked_i_cholesky(m->matrix + cells, m->count)) /* numbers beyond reason: no doubt is known */
+        for (size_t k = 0; k < cells; k++)
+            m->matrix[cells + k] = k % ((size_t)m->count + 1) == 0;
+}
+
 /* Chains are the longest by the parameters so far, so a few rounds. */
 void sked_i_path_fit(sked_i_path_model *m, const sked_i_path_data *data, int32_t runs)
 {
     enum { rounds = 6 };
     const int32_t n = m->count;
     for (int k = 0; k < rounds && runs > 0; k++) {
-        memset(m->matrix, 0, 2 * (size_t)n * (size_t)n * sizeof *m->matrix);
-        for (int32_t i = 0; i < n; i++) {
-            m->matrix[(int64_t)i * n + i] = m->weight[i];
-            m->side[i] = m->weight[i] * m->prior[i];
-        }
+        begin_rows(m);
         add_rows(m, data, runs);
         solve(m, m->matrix + (int64_t)n * n, m->side + n);
         for (int32_t i = 0; m->learn && i < m->problem->graph->n_ops; i++)
             m->extra[i] = m->times[i] / (m->sum[i] + 1);
     }
+    factor(m);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -181,7 +217,8 @@ static void find_kinds(sked_i_path_model *m)
         m->kind[i] = -1;
         if (!sked_i_is_combinational(g, i) || sked_graph_verilog(g, i) == NULL)
             continue;
-        while (k < m->count && (g->type[m->example[k]] != g->type[i] || g->memory[m->example[k]] != g->memory[i]))
+        while (k < m->count &&
+               (g->type[m->example[k]] != g->type[i] || g->memory[m->example[k]] != g->memory[i]))
             k++;
         if (k == SKED_I_PATH_MOST)
             k--; /* more kinds than can be told apart share the last */
@@ -194,10 +231,11 @@ static void find_kinds(sked_i_path_model *m)
     }
 }
 
-/* How far parameters may be from the library's: wide. In units of a deviation of a row, a twentieth of the clock. */
+/* How far parameters may be from the library's: wide. In units of a deviation of a row, a twentieth of the
+ * clock. */
 static void set_priors(sked_i_path_model *m)
 {
-    const double row = m->problem->clock / 20;
+    const double row = row_spread(m);
     for (int32_t k = 0; k < m->count; k++) {
         const double spread = k == SKED_I_PATH_OVERHEAD  ? m->problem->clock / 2
                               : k == SKED_I_PATH_FAN_OUT ? m->problem->clock / 40
@@ -235,6 +273,8 @@ sked_status sked_i_path_open(sked_i_path_model *m, const sked_problem *p, bool l
     for (int32_t i = 0; i < g->n_ops; i++)
         m->fan_out[i] = sked_i_log(1 + (double)(g->succ_ptr[i + 1] - g->succ_ptr[i])) / 0.6931471805599453;
     set_priors(m);
+    begin_rows(m);
+    factor(m);
 cleanup:
     return st;
 }

@@ -1,8 +1,8 @@
 /*
- * Lattice iCE40: the pipeline is written as Verilog, synthesised by Yosys, placed and routed by nextpnr, and its
- * critical path read from nextpnr's report. Times are nanoseconds. The trace says of an op whose value goes into
- * registers when it arrives there, from the clock edge of its cycle (start = finish); of the ops on the critical
- * path when the signal enters and leaves them; 0 of all others.
+ * Lattice iCE40: the pipeline is written as Verilog, synthesised by Yosys, placed and routed by nextpnr, and
+ * its critical path read from nextpnr's report. Times are nanoseconds. The trace says of an op whose value
+ * goes into registers when it arrives there, from the clock edge of its cycle (start = finish); of the ops on
+ * the critical path when the signal enters and leaves them; 0 of all others.
  */
 #define _GNU_SOURCE
 #include "formats/json.h"
@@ -21,16 +21,17 @@
 
 SKED_I_OPTIONS(ICE40_OPTIONS);
 
-static const char *const devices[] = {"--hx8k --package ct256", "--hx1k --package tq144", "--lp8k --package cm81",
-                                      "--lp1k --package cm81", "--up5k --package sg48"};
+static const char *const devices[] = {"--hx8k --package ct256", "--hx1k --package tq144",
+                                      "--lp8k --package cm81", "--lp1k --package cm81",
+                                      "--up5k --package sg48"};
 
 /* ------------------------------------------------------------------ the report */
 
 typedef struct reader {
     sked_i_json j;
     const sked_schedule *schedule;
-    double first;         /* cycle of the pipeline's beginning */
-    sked_i_buffer cell;   /* at the end of a step */
+    double first;       /* cycle of the pipeline's beginning */
+    sked_i_buffer cell; /* at the end of a step */
     sked_i_buffer other;
     sked_i_trace *trace;
     double *enter, *leave; /* [ops] of the critical path that is read */
@@ -223,17 +224,19 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 static void write_command(const sked_target *t, const double *setting, sked_i_buffer *out)
 {
     const uint64_t runs = (uint64_t)(t->common[SKED_I_TARGET_REPEAT] + t->common[SKED_I_TARGET_WARM_UP]);
-    sked_i_buffer_text(out, "cd \"$1\" && export TMPDIR=\"$1\" && if yosys -q -p 'read_verilog p.v; synth_ice40 -top bench "
-                            "-json p.json' >log 2>&1 && nextpnr-ice40 -q ");
+    sked_i_buffer_text(
+        out, "cd \"$1\" && export TMPDIR=\"$1\" && if yosys -q -p 'read_verilog p.v; synth_ice40 -top bench "
+             "-json p.json' >log 2>&1 && nextpnr-ice40 -q ");
     sked_i_buffer_text(out, devices[(int)setting[OPTION_DEVICE]]);
-    sked_i_buffer_text(out, " --json p.json --report r.json --detailed-timing-report --timing-allow-fail --freq ");
+    sked_i_buffer_text(out,
+                       " --json p.json --report r.json --detailed-timing-report --timing-allow-fail --freq ");
     sked_i_buffer_digits(out, fmax(1, fmin(1e3 / t->problem.clock, 1e4)), 6);
     sked_i_buffer_format(out, " --seed %llu >>log 2>&1; then cat r.json; else grep -m 1 -a -i error log; fi",
                          (unsigned long long)(1 + (t->seed + t->runs % runs) % 1000000));
 }
 
-static sked_status run_tools(const sked_target *t, const double *setting, const char *folder, sked_i_buffer *text,
-                             sked_error *err)
+static sked_status run_tools(const sked_target *t, const double *setting, const char *folder,
+                             sked_i_buffer *text, sked_error *err)
 {
     sked_i_buffer command = {0};
     write_command(t, setting, &command);
@@ -303,10 +306,10 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     return st;
 }
 
-const sked_i_target sked_i_target_ice40 = {
-    .info = {"ice40",
-             "pipelines on a Lattice iCE40: Verilog, yosys and nextpnr-ice40; the critical path, in ns; stands alone",
-             options, sizeof options / sizeof *options},
-    .pipelines = true,
-    .prepare = prepare,
-    .run = run};
+const sked_i_target sked_i_target_ice40 = {.info = {"ice40",
+                                                    "pipelines on a Lattice iCE40: Verilog, yosys and "
+                                                    "nextpnr-ice40; the critical path, in ns; stands alone",
+                                                    options, sizeof options / sizeof *options},
+                                           .pipelines = true,
+                                           .prepare = prepare,
+                                           .run = run};

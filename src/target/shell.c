@@ -56,8 +56,10 @@ static _Noreturn void become_program(const sked_i_shell_command *p, int output)
 /* By a process of its own, which ends the others first: they write there. */
 static void remove_folder(const char *path)
 {
-    const pid_t group = getpgrp();
-    if (fork() != 0)
+    const pid_t group = getpgrp(), child = fork();
+    while (child > 0) /* it ends this process, too, once it has left the group */
+        pause();
+    if (child < 0)
         return;
     setpgid(0, 0);
     kill(-group, SIGKILL);

@@ -6,13 +6,13 @@
 
 static sked_status check_pipeline(const arguments *a, sked_error *err)
 {
-    const char *const wrong = a->devices > 0            ? "--devices"
-                              : a->machine != NULL      ? "--machine"
-                              : a->one_shot             ? "--one-shot"
-                              : a->prior != NULL        ? "--prior"
-                              : a->robust_log != NULL   ? "--log"
-                              : a->robust_resume        ? "--resume"
-                                                        : NULL;
+    const char *const wrong = a->devices > 0          ? "--devices"
+                              : a->machine != NULL    ? "--machine"
+                              : a->one_shot           ? "--one-shot"
+                              : a->prior != NULL      ? "--prior"
+                              : a->robust_log != NULL ? "--log"
+                              : a->robust_resume      ? "--resume"
+                                                      : NULL;
     if (wrong != NULL)
         return fail(err, SKED_ERR_ARGUMENT, "%s is for targets with devices, not for ice40", wrong);
     if (!(a->clock > 0))
@@ -42,8 +42,8 @@ static void print_critical(const sked_problem *p, const sked_pipeline_result *r)
 static void print_pipeline(const sked_problem *p, const sked_pipeline_result *r)
 {
     const sked_pipeline_trial *w = &r->trial[r->winner];
-    printf("%s %.17g, critical path %.2f ns: %s %g ns\n", sked_objective_name(p->objective), w->value, w->time,
-           r->met ? "meets" : "the best reached, and misses", p->clock);
+    printf("%s %.17g, critical path %.2f ns: %s %g ns\n", sked_objective_name(p->objective), w->value,
+           w->time, r->met ? "meets" : "the best reached, and misses", p->clock);
     printf("  expected      %.2f ns\n", w->expected);
     printf("  stages        ");
     for (int32_t k = 0; k < r->stages; k++)
@@ -55,7 +55,10 @@ static void print_pipeline(const sked_problem *p, const sked_pipeline_result *r)
     printf("\n\n%4s %12s %10s %10s\n", "run", sked_objective_name(p->objective), "expected", "measured");
     for (int32_t k = 0; k < r->trials; k++)
         printf("%4d %12.17g %10.2f %10.2f%s\n", (int)k + 1, r->trial[k].value, r->trial[k].expected,
-               r->trial[k].time, k == r->winner ? "  <- winner" : r->trial[k].time <= p->clock ? "  meets" : "");
+               r->trial[k].time,
+               k == r->winner                 ? "  <- winner"
+               : r->trial[k].time <= p->clock ? "  meets"
+                                              : "");
     printf("\n%-24s %10s %10s\n", "fitted", "library", "measured");
     for (int32_t k = 0; k < r->parameters && k < 40; k++) {
         printable_text text;
@@ -122,7 +125,8 @@ static sked_status write_pipeline(const arguments *a, const sked_problem *p, con
     data.seconds = r->seconds;
     data.seed = (uint64_t)a->seed;
     for (int i = 0; st == SKED_OK && i < a->output.count; i++)
-        st = sked_report_write(&data, a->output.at[i], strcmp(a->output.at[i], "-") == 0 ? "json" : NULL, err);
+        st =
+            sked_report_write(&data, a->output.at[i], strcmp(a->output.at[i], "-") == 0 ? "json" : NULL, err);
     return st;
 }
 
