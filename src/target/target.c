@@ -3,6 +3,7 @@
 
 #include "base/sized.h"
 #include "base/text.h"
+#include "problem/chaining.h"
 #include "target/table.h"
 
 #include <assert.h>
@@ -77,7 +78,8 @@ static sked_status prepare_pipelines(sked_target *t, const sked_problem *p, sked
                            "target %s measures pipelines: it goes with a clock and --ii 1, without devices",
                            t->part[0].kind->info.name);
     sked_problem any = *p; /* delays of the graph are an opinion: the target knows better */
-    any.clock = 1e300;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        any.clock = fmax(any.clock, fmax(sked_i_delay_in(p->graph, i), sked_i_delay_out(p->graph, i)));
     const sked_status st = sked_problem_check(&any, err);
     t->problem = *p;
     t->work = p->clock;
