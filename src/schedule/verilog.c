@@ -439,35 +439,62 @@ static void connect_input(writer *x, int32_t op, int64_t missing, double width)
     x->at += (int64_t)width;
 }
 
+static void wire_output(writer *x, int32_t op, const char *suffix, bool inverted)
+{
+    (void)inverted;
+    put_range(x, "  wire", x->g->memory[op]);
+    put_op(x, op, suffix);
+    sked_i_buffer_text(x->out, ";\n");
+    x->at += (int64_t)x->g->memory[op];
+}
+
 static void connect_output(writer *x, int32_t op, const char *suffix, bool inverted)
 {
     (void)inverted;
-    const int64_t width = (int64_t)x->g->memory[op];
     sked_i_buffer_text(x->out, ", .");
     put_op(x, op, suffix);
-    sked_i_buffer_format(x->out, "(out[%lld:%lld])", (long long)(x->at + width - 1), (long long)x->at);
-    x->at += width;
+    sked_i_buffer_char(x->out, '(');
+    put_op(x, op, suffix);
+    sked_i_buffer_char(x->out, ')');
+}
+
+static void list_output(writer *x, int32_t op, const char *suffix, bool inverted)
+{
+    (void)inverted;
+    sked_i_buffer_text(x->out, x->at++ > 0 ? ", " : "");
+    put_op(x, op, suffix);
+}
+
+static void put_outputs(writer *x, void (*put)(writer *x, int32_t op, const char *suffix, bool inverted))
+{
+    x->at = 0;
+    for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++)
+        each_output(x, i, put);
 }
 
 /*
  * Four pins: bits are shifted into registers before the inputs, and out of registers behind the outputs. They
- * hold still now and then, so that synthesis cannot take them for registers of the pipeline.
+ * hold still now and then, so that synthesis cannot take them for registers of the pipeline. Wires have the
+ * names of ops, and so will what synthesis makes of them.
  */
 static void put_bench(writer *x)
 {
-    sked_i_buffer_text(x->out, "module bench(input clk, input go, input d, output q);\n  dut dut(.clk(clk)");
+    sked_i_buffer_text(x->out, "module bench(input clk, input go, input d, output q);\n");
+    put_outputs(x, wire_output);
+    const long long outputs = x->at;
+    sked_i_buffer_text(x->out, "  dut dut(.clk(clk)");
+    x->at = 0;
     each_input(x, connect_input);
     const long long inputs = x->at > 0 ? x->at : 1;
-    x->at = 0;
-    for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++)
-        each_output(x, i, connect_output);
-    const long long outputs = x->at > 0 ? x->at : 1;
+    put_outputs(x, connect_output);
     sked_i_buffer_format(
         x->out,
-        ");\n  reg [%lld:0] in;\n  wire [%lld:0] out;\n  reg [%lld:0] held, shifted;\n"
-        "  always @(posedge clk) begin\n    if (go)\n      in <= {in, d};\n    held <= out;\n"
-        "    shifted <= go ? held : shifted >> 1;\n  end\n  assign q = shifted[0];\nendmodule\n",
-        inputs - 1, outputs - 1, outputs - 1);
+        ");\n  reg [%lld:0] in;\n  reg [%lld:0] held, shifted;\n  always @(posedge clk) begin\n"
+        "    if (go)\n      in <= {in, d};\n    held <= {",
+        inputs - 1, outputs - 1);
+    put_outputs(x, list_output);
+    sked_i_buffer_text(
+        x->out, "};\n    shifted <= go ? held : shifted >> 1;\n  end\n  assign q = shifted[0];\nendmodule\n");
 }
 
 static sked_status allocate(writer *x, sked_error *err)

@@ -51,13 +51,18 @@ static const sked_i_json_fields net_fields = SKED_I_JSON_FIELDS("a net", false, 
 enum { END_CELL, END_DELAY };
 static const sked_i_json_fields end_fields = SKED_I_JSON_FIELDS("an endpoint", false, "cell", "delay");
 
-/* "dut.o7$2_SB_LUT4_O_3_LC": a cell of op 7 in cycle 2 of the pipeline (-1: not said). -1: of no op. */
+/*
+ * "dut.o7$2_SB_LUT4_O_3_LC": a cell of op 7 in cycle 2 of the pipeline (-1: not said, as in that of an
+ * output, "o7_SB_LUT4_O_3_LC"). -1: of no op.
+ */
 static int32_t op_of(const reader *r, const char *cell, int64_t *cycle)
 {
     int op = -1, used = 0;
     long long at = -1;
     *cycle = -1;
-    if (cell == NULL || sscanf(cell, "dut.o%9d%n", &op, &used) != 1 || op < 0 || op >= r->schedule->ops)
+    if (cell != NULL && strncmp(cell, "dut.", 4) == 0)
+        cell += 4;
+    if (cell == NULL || sscanf(cell, "o%9d%n", &op, &used) != 1 || op < 0 || op >= r->schedule->ops)
         return -1;
     if (cell[used] == '$' && sscanf(cell + used + 1, "%18lld", &at) != 1)
         return -1; /* an input that no edge brings */
@@ -223,7 +228,6 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 /* The tools print to a log; the report, or the last words of the log, are what comes out. */
 static void write_command(const sked_target *t, const double *setting, sked_i_buffer *out)
 {
-    const uint64_t runs = (uint64_t)(t->common[SKED_I_TARGET_REPEAT] + t->common[SKED_I_TARGET_WARM_UP]);
     sked_i_buffer_text(
         out, "cd \"$1\" && export TMPDIR=\"$1\" && if yosys -q -p 'read_verilog p.v; synth_ice40 -top bench "
              "-json p.json' >log 2>&1 && nextpnr-ice40 -q ");
@@ -232,7 +236,7 @@ static void write_command(const sked_target *t, const double *setting, sked_i_bu
                        " --json p.json --report r.json --detailed-timing-report --timing-allow-fail --freq ");
     sked_i_buffer_digits(out, fmax(1, fmin(1e3 / t->problem.clock, 1e4)), 6);
     sked_i_buffer_format(out, " --seed %llu >>log 2>&1; then cat r.json; else grep -m 1 -a -i error log; fi",
-                         (unsigned long long)(1 + (t->seed + t->runs % runs) % 1000000));
+                         (unsigned long long)(1 + (t->seed + t->runs) % 1000000));
 }
 
 static sked_status run_tools(const sked_target *t, const double *setting, const char *folder,
