@@ -57,17 +57,18 @@ static const sked_i_json_fields end_fields = SKED_I_JSON_FIELDS("an endpoint", f
  */
 static int32_t op_of(const reader *r, const char *cell, int64_t *cycle)
 {
-    int op = -1, used = 0;
-    long long at = -1;
+    int64_t op;
     *cycle = -1;
-    if (cell != NULL && strncmp(cell, "dut.", 4) == 0)
-        cell += 4;
-    if (cell == NULL || sscanf(cell, "o%9d%n", &op, &used) != 1 || op < 0 || op >= r->schedule->ops)
+    if (cell == NULL)
         return -1;
-    if (cell[used] == '$' && sscanf(cell + used + 1, "%18lld", &at) != 1)
+    cell += strncmp(cell, "dut.", 4) == 0 ? 4 : 0;
+    const size_t digits = cell[0] == 'o' ? strspn(cell + 1, "0123456789") : 0;
+    const char *after = cell + 1 + digits;
+    if (digits == 0 || !sked_i_parse_int(cell + 1, digits, 0, r->schedule->ops - 1, &op))
+        return -1;
+    if (*after == '$' && !sked_i_parse_int(after + 1, strspn(after + 1, "0123456789"), 0, INT32_MAX, cycle))
         return -1; /* an input that no edge brings */
-    *cycle = at;
-    return op;
+    return (int32_t)op;
 }
 
 /* The op whose result a register takes at the end of its own cycle; the cell is that register's. */
