@@ -208,6 +208,16 @@ void sked_i_path_fit(sked_i_path_model *m, const sked_i_path_data *data, int32_t
 
 /* ------------------------------------------------------------------ opening */
 
+/* Of one type, width and number of operands, where that says how much there is to do. */
+static bool same_kind(const sked_graph *g, int32_t a, int32_t b)
+{
+    const char *const verilog = sked_graph_verilog(g, a);
+    const bool folds = verilog != NULL && strstr(verilog, "...") != NULL;
+    const int64_t many = g->pred_ptr[a + 1] - g->pred_ptr[a], others = g->pred_ptr[b + 1] - g->pred_ptr[b];
+    return g->type[a] == g->type[b] && g->memory[a] == g->memory[b] &&
+           (!folds || many == others || (many <= 2 && others <= 2));
+}
+
 /* Ops of one type and width are of a kind; what no delay is known of, and inputs, have none of their own. */
 static void find_kinds(sked_i_path_model *m)
 {
@@ -217,8 +227,7 @@ static void find_kinds(sked_i_path_model *m)
         m->kind[i] = -1;
         if (!sked_i_is_combinational(g, i) || sked_graph_verilog(g, i) == NULL)
             continue;
-        while (k < m->count &&
-               (g->type[m->example[k]] != g->type[i] || g->memory[m->example[k]] != g->memory[i]))
+        while (k < m->count && !same_kind(g, m->example[k], i))
             k++;
         if (k == SKED_I_PATH_MOST)
             k--; /* more kinds than can be told apart share the last */
