@@ -232,7 +232,7 @@ static void reports(void **state)
     (void)state;
     NEED_COMMA();
     setlocale(LC_ALL, "C");
-    sample s = {0}, pipelined = {0}, chained = {0};
+    sample s = {0}, pipelined = {0}, chained = {0}, clocked = {0};
     sked_curve_point a = {.seconds = 0.0015, .evaluations = 3, .value = 25.5, .bound = 1.5, .method = "list"};
     sked_curve_point b = {.seconds = 0.25, .evaluations = 9, .value = 22.25, .bound = 2.5, .method = "brkga"};
     sked_curve_point *const curve[] = {&a, &b};
@@ -244,11 +244,16 @@ static void reports(void **state)
     s.data.n_curve = 2;
     sample_pipelined(&pipelined);
     sample_chained(&chained);
+    sample_clocked(&clocked);
     int written = 0;
     for (int i = 0; i < sked_report_count(); i++) {
         sked_error e = {0};
         if (strcmp(sked_report_at(i)->name, "ssp") == 0) {
             check_writer("ssp", write_report, &chained, FILE_OF("report"), i);
+            written |= 1 << i;
+        }
+        if (strcmp(sked_report_at(i)->name, "verilog") == 0) {
+            check_writer("verilog", write_report, &clocked, FILE_OF("report"), i);
             written |= 1 << i;
         }
         if (sked_report_write(&pipelined.data, FILE_OF("probe"), sked_report_at(i)->name, &e) == SKED_OK)
@@ -273,6 +278,7 @@ static void reports(void **state)
     sample_free(&s);
     sample_free(&pipelined);
     sample_free(&chained);
+    sample_free(&clocked);
 }
 
 /* ------------------------------------------------------------------ logs and other programs */
