@@ -142,12 +142,13 @@ bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
 /* In the placer's arena; *out stays NULL where every device can send to every other. */
 SKED_MUST_CHECK sked_status sked_i_reach_create(sked_i_placer *x, sked_i_reach **out, sked_error *err);
 /*
- * Before a run, when ops with fixed starts have their devices. O(ops * devices + edges) where nothing is
- * ruled out; every set that changes costs O(devices + its edges) more, here and in the run.
+ * Before a run, when ops with fixed starts have their devices. O(ops * groups + edges) where nothing is
+ * ruled out; every set that changes costs O(groups + its edges) more, here and in the run. A group: devices
+ * with the same links and, but for their speeds, the same times.
  */
 void sked_i_reach_reset(sked_i_placer *x);
-/* A set of bits: the devices op i may go to. */
-const uint64_t *sked_i_reach_choices(const sked_i_placer *x, int32_t i);
+/* May op i go to device d? */
+bool sked_i_reach_allows(const sked_i_placer *x, int32_t i, int32_t d);
 /* Op i has its device. */
 void sked_i_reach_placed(sked_i_placer *x, int32_t i);
 #endif
