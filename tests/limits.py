@@ -418,7 +418,7 @@ def many_different_devices_keep_limits(folder):
                 assert code == 0 or method == "gflownet", (command, said[-300:])
                 expect(run("check", graph, plan, "--machine", machine, *objective[1:]), 0) if code == 0 else None
                 stopped, said, after = stopped_after(reading + 0.05, *command, "--time-limit", 600)
-                assert stopped in (0, STOPPED), (command, stopped, said[-300:])
+                assert stopped == 0 or (stopped == STOPPED and method == "gflownet"), (command, stopped, said[-300:])
                 assert after < most, (command, f"{after:.2f} s after a stop")
                 report_many(f"{objective[0]:9} {method:9} exit {code}, {used - reading:5.2f} s; stop: exit {stopped}, {after:5.2f} s later")
         if reading > 1:

@@ -253,6 +253,41 @@ static void hurried_schedules_are_valid(void **state)
     assert_true(2 * made > runs); /* the others lack links */
 }
 
+/* A stop before the first op is placed. */
+static void expect_schedule(const sked_problem *p, const char *method)
+{
+    static const volatile sig_atomic_t stop = 1;
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r};
+    sked_run_options_init(&opt);
+    opt.stop = &stop;
+    OK(sked_method_run(method, p, &opt, &r, err));
+    OK(sked_schedule_validate(p, r.schedule[0], err));
+    sked_result_clear(&r);
+}
+
+static void a_stop_comes_with_a_schedule(void **state)
+{
+    static const char *const methods[] = {"auto", "list", "heft", "search", "brkga"};
+    (void)state;
+    for (int linked = 0; linked < 2; linked++) {
+        large x;
+        large_make(4, 3000, 1500, 3, linked == 1, &x);
+        for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
+            expect_schedule(&x.problem, methods[k]);
+        large_free(&x);
+    }
+    const sked_generate_options how = {.size = sizeof how, .nodes = 30000, .seed = 3};
+    sked_graph *g = NULL;
+    sked_problem p;
+    OK(sked_graph_generate("layered", &how, &g, err));
+    sked_problem_init(&p, g);
+    p.devices = 8;
+    for (int k = 0; k < 3; k++)
+        expect_schedule(&p, methods[k]);
+    sked_graph_destroy(g);
+}
+
 /* ------------------------------------------------------------------ where links are missing */
 
 /* Arc consistency (reach.c) with a set of devices for each op, one by one. false: some set would be empty. */
@@ -381,6 +416,7 @@ int main(void)
         cmocka_unit_test(times_by_class),
         cmocka_unit_test(choices_and_tails),
         cmocka_unit_test(hurried_schedules_are_valid),
+        cmocka_unit_test(a_stop_comes_with_a_schedule),
         cmocka_unit_test(groups_say_what_each_device_says),
         cmocka_unit_test(many_devices_without_links_cost_little),
     };

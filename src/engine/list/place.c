@@ -387,16 +387,17 @@ static int64_t looks_of_op(const placer *x)
     return x->input.devices + x->far.kinds / links_in_a_look;
 }
 
-/* Is the time up? Then the rest may be placed in a hurry, unless a stop was asked for. false: give up. */
+/* Is the time up? Then the rest may be placed in a hurry. false: give up. */
 static bool keeps_time(placer *x)
 {
     enum { looks_in_a_hurry = 64 }; /* for each op, where none of the few devices serves it */
     if (!x->by_device || x->hurry != NULL || !(x->pace.over || sked_i_pace_over(&x->pace, looks_of_op(x))))
         return true;
-    if (!x->how->hurry || x->how->lookahead || sked_i_limit_stopped(x->how->limit) ||
+    if (!x->how->hurry || x->how->lookahead || sked_i_limit_halted(x->how->limit) ||
         sked_i_placer_hurry(x, NULL) != SKED_OK)
         return false;
     x->pace.over = false;
+    x->pace.owed = true;
     x->pace.free_steps = x->pace.steps + looks_in_a_hurry * (int64_t)x->input.view->n;
     return true;
 }
@@ -444,10 +445,11 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     assert(!(how->lookahead && how->stepped));
     x->start = start;
     x->device = device;
-    x->pace = (sked_i_pace){.limit = how->limit, .free_steps = free_steps(x)};
+    x->pace = (sked_i_pace){.limit = how->limit, .free_steps = free_steps(x), .owed = how->hurry};
     reset(x);
     if (how->fix_start != NULL && !book_fixed(x))
         return x->pace.over ? sked_i_limit_fail(err) : sked_i_no_memory(err);
+    x->pace.owed = false; /* a stop: the rest in a hurry, at once */
     if (x->reach != NULL)
         sked_i_reach_reset(x);
     if (!place_all(x))
