@@ -427,6 +427,27 @@ def many_different_devices_keep_limits(folder):
 
 
 @test
+def many_devices_with_memory_keep_limits(folder):
+    """One evaluation of a plan looks at the memory of every device at every op. Too little time may be too little for a schedule."""
+    if MANY * DIFFERENT > 2**26:
+        return print("skipped: so many ops with memory on so many devices are refused")
+    graph, plan = many_ops(folder), os.path.join(folder, "plan.json")
+    machine = different_devices(folder, "machine.json", True)
+    said = json.load(open(machine))
+    for device in said["devices"]:
+        device["memory"] = 0.9 * MANY / DIFFERENT + 8
+    write(folder, "machine.json", said)
+    most = (0.3 + 3e-6 * MANY) * (20 if SANITIZED else 1)
+    _, _, reading = processor_time("info", graph, "--machine", machine)
+    for method in ("auto", "list", "search"):
+        command = ("schedule", graph, "--machine", machine, "--method", method, "-o", plan)
+        code, said, used = processor_time(*command, "--time-limit", 0.1)
+        assert code in (0, STOPPED) and used < reading + 0.1 + most, (command, code, f"{used:.2f} s, {reading:.2f} s for info")
+        code, said, after = stopped_after(reading + 0.05, *command, "--time-limit", 600)
+        assert code in (0, STOPPED) and after < most, (command, code, f"{after:.2f} s after a stop")
+
+
+@test
 def a_refusal_of_all_members_is_a_refusal(folder):
     graph = write(folder, "loop.json", {"ops": [{"name": "a", "duration": 1.5}, {"name": "b", "duration": 0.7}],
                                         "edges": [["a", "b"], {"from": "b", "to": "a", "distance": 1}]})

@@ -338,8 +338,10 @@ static bool fit_among(placer *x, int32_t i, double t, int32_t first, int32_t las
     bool found = false;
     for (int32_t d = first; d <= last; d++) {
         const double length = sked_i_placer_time(x, i, d);
-        const bool room = length < INFINITY && sked_i_placer_room(x, i, length, d, t, &gap) == t;
-        if (isinf(length) || (found && !room) || (room == found && length >= best))
+        if (isinf(length) || (found && length >= best))
+            continue;
+        const bool room = sked_i_placer_room(x, i, length, d, t, &gap) == t;
+        if (!room && (found || length >= best))
             continue;
         best = length;
         found = room;
