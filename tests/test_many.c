@@ -193,6 +193,7 @@ static double hurry(const sked_problem *p, const sked_i_costs *c, bool stepped, 
 {
     const sked_i_limit limit = {.begin = 0, .deadline = 0};
     const sked_i_place how = {.fix_device = p->fix_device,
+                              .fix_start = p->fix_start,
                               .by_device = true,
                               .insertion = !stepped,
                               .stepped = stepped,
@@ -231,6 +232,8 @@ static void hurried_schedules_are_valid(void **state)
         RANDOM_TRANSFERS | RANDOM_RESOURCES,
         RANDOM_TRANSFERS | RANDOM_FIX_DEVICE | RANDOM_ZERO,
         RANDOM_DEVICES | RANDOM_LAGS,
+        RANDOM_DEVICES | RANDOM_FIX_START,
+        RANDOM_UNEQUAL | RANDOM_FIX_START,
     };
     (void)state;
     int made = 0, runs = 0;
@@ -266,6 +269,29 @@ static void expect_schedule(const sked_problem *p, const char *method)
     sked_result_clear(&r);
 }
 
+/* 30,000 ops without edges, a wave on all devices every second. */
+static void expect_fixed_starts(const sked_problem *machine, const char *method)
+{
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    double start[30000];
+    int32_t op;
+    OK(sked_builder_create(&b, err));
+    for (int32_t i = 0; i < 30000; i++) {
+        OK(sked_builder_add_op(b, NULL, NULL, 0.25, &op, err));
+        start[i] = i / machine->devices;
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = machine->devices;
+    p.machine = machine->machine;
+    p.fix_start = start;
+    expect_schedule(&p, method);
+    sked_graph_destroy(g);
+}
+
 static void a_stop_comes_with_a_schedule(void **state)
 {
     static const char *const methods[] = {"auto", "list", "heft", "search", "brkga"};
@@ -275,6 +301,9 @@ static void a_stop_comes_with_a_schedule(void **state)
         large_make(4, 3000, 1500, 3, linked == 1, &x);
         for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
             expect_schedule(&x.problem, methods[k]);
+        for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
+            if (strcmp(methods[k], "heft") != 0)
+                expect_fixed_starts(&x.problem, methods[k]);
         large_free(&x);
     }
     const sked_generate_options how = {.size = sizeof how, .nodes = 30000, .seed = 3};

@@ -281,7 +281,7 @@ static bool ran_out(const sked_i_crew *crew)
 static sked_status none_found(const sked_i_crew *crew, double least, sked_error *err)
 {
     const double horizon = crew->run->problem->horizon;
-    if (least == INFINITY && ran_out(crew))
+    if ((least == INFINITY && ran_out(crew)) || crew->cut)
         return sked_i_limit_fail(err);
     if (least == INFINITY)
         return SKED_OK; /* the driver says what is missing */

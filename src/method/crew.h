@@ -92,6 +92,7 @@ struct sked_i_crew {
     double last_offers;              /* at the end of a turn; 1 unless many members are offered then */
     int64_t clock_mask;              /* the clock is read where evaluations & clock_mask is 0 */
     bool fixed;                      /* starts are fixed: for messages */
+    bool cut;                        /* the time was up before all starts were made: no proof of anything */
     sked_i_run *run;                 /* of this turn; NULL between turns */
     bool halts;                      /* the first worker to meet the goal ends all */
     atomic_int halt;

@@ -38,6 +38,7 @@ struct sked_i_placer {
     sked_i_set ready;          /* ranks */
     sked_i_event_heap pending; /* stepped: ops whose data is on its way */
     double now;                /* stepped: when the first device is free */
+    int32_t next_device;       /* fixed starts in a hurry: the one to look at first */
     int32_t chosen; /* stepped, heterogeneous devices: op that has start and device, but is not placed */
     sked_i_timeline *pool;
     sked_i_gaps *gaps;
