@@ -492,6 +492,8 @@ static void whole_times_stay_whole(void **state)
             assert_true(st == SKED_OK || st == SKED_ERR_UNSUPPORTED);
             for (int32_t i = 0; st == SKED_OK && i < 3; i++)
                 assert_true(r.schedule[0]->start[i] == i * times[k]);
+            for (int32_t i = 0; st == SKED_OK && i < r.n_curve; i++)
+                assert_true(r.curve[i]->value == rint(r.curve[i]->value));
             sked_result_clear(&r);
             sked_graph_destroy(g);
         }

@@ -57,9 +57,10 @@ void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
              (long long)w->client.evaluations, w->best);
     w->best = cost;
     memcpy(w->incumbent, solution, w->crew->size);
+    const double time = cost / w->crew->scale;
     if (w->crew->kind->again == NULL)
         sked_i_value_curve_note(&w->curve, &(sked_curve_point){.evaluations = w->client.evaluations,
-                                                               .value = cost / w->crew->scale});
+                                                               .value = w->crew->whole ? rint(time) : time});
     if (cost <= w->goal && w->crew->halts)
         atomic_store_explicit(&w->crew->halt, 1, memory_order_relaxed);
 }

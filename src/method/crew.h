@@ -88,6 +88,7 @@ struct sked_i_crew {
     void (*drop)(sked_i_crew *crew); /* frees what else they share; NULL: nothing */
     size_t size;                     /* bytes of a solution */
     double scale;                    /* cost = time * scale */
+    bool whole;                      /* and times are whole numbers */
     double reserve;                  /* seconds set aside until the first offer shows what one costs */
     double last_offers;              /* at the end of a turn; 1 unless many members are offered then */
     int64_t clock_mask;              /* the clock is read where evaluations & clock_mask is 0 */
