@@ -71,6 +71,7 @@ struct sked_i_crew_worker {
     int64_t max_evaluations; /* client.evaluations ends here */
     int64_t counted;         /* of client.evaluations, reported to the run */
     double goal;             /* costs at or below this cannot be improved */
+    bool cut;                /* as of the crew, of its own starts */
     bool proved;             /* nothing costs less than the incumbent: by exhaustion */
     double best;             /* cost of the incumbent, INFINITY: none */
     void *incumbent;         /* [crew->size] */

@@ -223,8 +223,7 @@ static void propagate(placer *x)
     }
 }
 
-/* Where op i may go before any is placed, into r->set: its fixed device, or those in use. false: all.
- */
+/* Where op i may go before any is placed, into r->set: its fixed device, or those in use. false: anywhere. */
 static bool find_open(const placer *x, int32_t i)
 {
     const bool fixed = x->how->fix_start != NULL && !isnan(x->how->fix_start[i]);

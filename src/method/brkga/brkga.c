@@ -152,6 +152,7 @@ static void found(island *x)
     x->stale = 0;
     for (int32_t k = 0; k < x->size; k++) {
         const bool late = k > 0 && sked_i_limit_reached(&x->base.limit);
+        x->base.cut = late;
         if (late || (x->base.best < INFINITY && over(x))) {
             x->size = k; /* all there will be */
             break;
