@@ -298,7 +298,7 @@ static void a_stop_comes_with_a_schedule(void **state)
     (void)state;
     for (int linked = 0; linked < 2; linked++) {
         large x;
-        large_make(4, 3000, 1500, 3, linked == 1, &x);
+        large_make(4, 1000, 500, 3, linked == 1, &x);
         for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
             expect_schedule(&x.problem, methods[k]);
         for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
