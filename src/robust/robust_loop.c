@@ -304,23 +304,25 @@ cleanup:
 /* Makes schedules until one promises something, in a few rounds at most. NULL: none does. */
 static sked_status find_promising(sked_i_rounds *l, sked_i_candidate **out, sked_error *err)
 {
+    sked_status st = SKED_OK;
     *out = NULL;
     for (int k = 0; k < ROUNDS_TO_SETTLE && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit));
          k++) {
         double promise;
         const double best = incumbent_time(l);
-        const sked_status st = make(l, round_seconds(l) * (k + 1), err);
+        st = make(l, round_seconds(l) * (k + 1), err);
         if (st != SKED_OK || sked_i_limit_stopped(&l->limit)) /* then predictions are not complete */
             return st;
         sked_i_candidate *chosen =
             sked_i_candidates_choose(&l->candidates, &l->belief, best, NULL, 0, &promise);
         if (isinf(best) || promise > settled_promise * best)
             *out = chosen;
-        if (*out != NULL &&
-            l->trials / l->run->ranks % 2 == 1) /* every other time: what is good under all guesses */
-            *out = sked_i_candidates_choose(&l->candidates, &l->belief, INFINITY, NULL, 0, &promise);
+        /* What teaches most, as long as something can follow from it. */
+        if (*out != NULL && l->trials > 0 && l->trials + 1 < l->run->opt->measurements)
+            SKED_TRY(sked_i_candidates_teacher(&l->candidates, &l->belief, out, err));
     }
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 /*
