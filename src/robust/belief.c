@@ -60,7 +60,7 @@ static void draw_prior(sked_i_belief *b, int32_t i)
                    (draw < MOST_DRAWS ? b->prior_spread[k] * sked_i_rng_normal(&b->rng[i]) : 0);
         b->density[i] = sked_i_belief_density(b, w, p, x);
     }
-    sked_i_belief_sample(b, w, p, x, &b->rng[i], b->guess + i * b->model->count);
+    sked_i_belief_sample(b, w, p, &b->rng[i], b->guess + i * b->model->count);
     b->weight[i] = 1.0 / b->particles;
 }
 
@@ -266,8 +266,8 @@ static void move(sked_i_belief *b, work *w, int32_t i)
  */
 static void sample(sked_i_belief *b, work *w, int32_t i)
 {
-    const double misfit = sked_i_belief_sample(b, w, particle_at(b, i), linear_at(b, i), &b->rng[i],
-                                               b->guess + i * b->model->count);
+    const double misfit =
+        sked_i_belief_sample(b, w, particle_at(b, i), &b->rng[i], b->guess + i * b->model->count);
     b->log_weight[i] = b->n_data > 0 ? -fmax(0, misfit / (double)b->n_data - 1) / 2 : 0;
 }
 

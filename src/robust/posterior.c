@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIT_STEPS = 8, SETTLE_STEPS = 3, DRAW_STEPS = 16 };
+enum { FIT_STEPS = 8, SETTLE_STEPS = 3, DRAW_STEPS = 24 };
 static const double settled = 0.05; /* steps that gain less are not worth their time */
 /* Shares of the ops' spread: where a particle is judged, where a guess is drawn. */
-static const double density_bend = 0.05, sample_bend = 0.005;
+static const double density_bend = 0.05, sample_bend = 0.002;
 
 typedef sked_i_belief_work work;
 
@@ -388,18 +388,17 @@ void sked_i_belief_fit(const sked_i_belief *b, work *w, double *particle, double
     }
 }
 
-double sked_i_belief_sample(const sked_i_belief *b, work *w, const double *particle, const double *x,
-                            sked_i_rng *rng, double *guess)
+double sked_i_belief_sample(const sked_i_belief *b, work *w, const double *particle, sked_i_rng *rng,
+                            double *guess)
 {
-    double *drawn = guess + b->links, misfit = 0;
+    double *x = guess + b->links, misfit = 0;
     memcpy(guess, particle, (size_t)b->links * sizeof *particle);
     set_deviations(b, particle, w->deviation);
     for (int64_t k = 0; k < b->many; k++)
-        w->centre[k] = sked_i_belief_centre(b, k) + w->deviation[k] * sked_i_rng_normal(rng);
-    memcpy(drawn, b->n_data > 0 ? x : w->centre, (size_t)b->many * sizeof *drawn);
+        x[k] = w->centre[k] = sked_i_belief_centre(b, k) + w->deviation[k] * sked_i_rng_normal(rng);
     if (b->n_data > 0) {
         set_observed(b, w, particle, sample_bend, rng);
-        settle(b, w, particle, drawn, DRAW_STEPS, &misfit);
+        settle(b, w, particle, x, DRAW_STEPS, &misfit);
     }
     return 2 * misfit;
 }

@@ -60,10 +60,9 @@ double sked_i_belief_density(const sked_i_belief *b, sked_i_belief_work *w, cons
 void sked_i_belief_fit(const sked_i_belief *b, sked_i_belief_work *w, double *particle, double *x,
                        double *density);
 /*
- * Randomised maximum likelihood: guess [model->count] gets a draw of all parameters, given the particle and
- * its most likely parameters x [many], from which the steps start.
+ * Randomised maximum likelihood: guess [model->count] gets a draw of all parameters, given the particle.
  * Returns the sum of squared misfits in deviations of the noise.
  */
 double sked_i_belief_sample(const sked_i_belief *b, sked_i_belief_work *w, const double *particle,
-                            const double *x, sked_i_rng *rng, double *guess);
+                            sked_i_rng *rng, double *guess);
 #endif
