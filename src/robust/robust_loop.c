@@ -310,7 +310,8 @@ cleanup:
  */
 static bool wants_teacher(const sked_i_rounds *l)
 {
-    return l->belief.trace.runs == 0 && sked_i_belief_op_spread(&l->belief) > wide_op_spread &&
+    return l->trials > 0 && l->belief.trace.runs == 0 &&
+           sked_i_belief_op_spread(&l->belief) > wide_op_spread &&
            l->trials + l->run->ranks < l->run->opt->measurements - reserve(l);
 }
 
