@@ -327,8 +327,8 @@ static double after(const lesson *x, int k)
     mean[0] = log(x->entry[0].estimate);
     for (int j = 1; j < LESSONS; j++)
         for (int i = 0; i < LESSON_GUESSES; i++)
-            with[j] += (log(x->predicted[j][i]) - mean[j]) * (log(x->predicted[k][i]) - mean[k]) /
-                       LESSON_GUESSES;
+            with[j] +=
+                (log(x->predicted[j][i]) - mean[j]) * (log(x->predicted[k][i]) - mean[k]) / LESSON_GUESSES;
     enum { DRAWS = 4000 };
     for (int d = 0; d < DRAWS; d++) {
         const double missed = sqrt(with[k] + x->pool.repeat) * sked_i_rng_normal(&rng);
@@ -361,7 +361,8 @@ static void the_teacher_teaches_most(void **state)
             least = fmin(least, after(&x, k));
         assert_true(after(&x, (int)(teacher - x.entry)) < least + 0.002);
     }
-    for (int k = 1; k < LESSONS; k++) /* the last one is good under half of the guesses, the others are sure */
+    for (int k = 1; k < LESSONS;
+         k++) /* the last one is good under half of the guesses, the others are sure */
         for (int i = 0; i < LESSON_GUESSES; i++)
             x.predicted[k][i] = k < LESSONS - 1 ? 9 : i % 2 == 0 ? 8.2 : 13;
     OK(sked_i_candidates_teacher(&x.pool, &x.belief, &teacher, err));
@@ -683,11 +684,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_the_references),    cmocka_unit_test(derivatives_are_right),
         cmocka_unit_test(guesses_explain_the_data),    cmocka_unit_test(the_teacher_teaches_most),
-        cmocka_unit_test(systems_are_solved),
-        cmocka_unit_test(remote_inputs_are_found),     cmocka_unit_test(luck_does_not_win),
-        cmocka_unit_test(records_are_read_strictly),   cmocka_unit_test(records_tell_machines_apart),
-        cmocka_unit_test(records_tell_graphs_apart),   cmocka_unit_test(records_tell_problems_apart),
-        cmocka_unit_test(earlier_records_are_refused),
+        cmocka_unit_test(systems_are_solved),          cmocka_unit_test(remote_inputs_are_found),
+        cmocka_unit_test(luck_does_not_win),           cmocka_unit_test(records_are_read_strictly),
+        cmocka_unit_test(records_tell_machines_apart), cmocka_unit_test(records_tell_graphs_apart),
+        cmocka_unit_test(records_tell_problems_apart), cmocka_unit_test(earlier_records_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

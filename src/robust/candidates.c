@@ -288,7 +288,8 @@ double sked_i_candidates_promise(const sked_i_candidate_set *candidates, const s
         return -sum;
     }
     for (int32_t i = 0; i < b->particles; i++)
-        sum += b->weight[i] * improvement(best, e->predicted[i], e->predicted[i] * surprise(candidates, e, b, i));
+        sum += b->weight[i] *
+               improvement(best, e->predicted[i], e->predicted[i] * surprise(candidates, e, b, i));
     return sum;
 }
 
@@ -306,7 +307,8 @@ static double promise_beside(const sked_i_candidate_set *candidates, const sked_
         double bar = best;
         for (int k = 0; k < count; k++)
             bar = fmin(bar, others[k]->predicted[i]);
-        sum += b->weight[i] * improvement(bar, e->predicted[i], e->predicted[i] * surprise(candidates, e, b, i));
+        sum +=
+            b->weight[i] * improvement(bar, e->predicted[i], e->predicted[i] * surprise(candidates, e, b, i));
     }
     return sum;
 }
