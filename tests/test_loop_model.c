@@ -368,6 +368,13 @@ static void the_teacher_teaches_most(void **state)
     OK(sked_i_candidates_teacher(&x.pool, &x.belief, &teacher, err));
     assert_ptr_equal(teacher, &x.entry[LESSONS - 1]);
     assert_ptr_not_equal(sked_i_candidates_choose(&x.pool, &x.belief, 10, NULL, 0, &promise), teacher);
+    for (int i = 0; i < LESSON_GUESSES; i++) { /* 1 and 2 tell of one another, the last one of itself alone */
+        x.predicted[1][i] = i % 2 == 0 ? 8.3 : 13;
+        x.predicted[2][i] = i % 2 == 0 ? 13 : 8.3;
+        x.predicted[LESSONS - 1][i] = i / 2 % 2 == 0 ? 8.2 : 13;
+    }
+    OK(sked_i_candidates_teacher(&x.pool, &x.belief, &teacher, err));
+    assert_true(teacher == &x.entry[1] || teacher == &x.entry[2]);
     for (int k = 1; k < LESSONS; k++) /* failed ones are not measured again */
         x.entry[k].measured = 1;
     OK(sked_i_candidates_teacher(&x.pool, &x.belief, &teacher, err));
