@@ -286,101 +286,6 @@ static void luck_does_not_win(void **state)
     close_setup(&x);
 }
 
-enum { LESSONS = 7, LESSON_GUESSES = 12 };
-
-typedef struct lesson {
-    double predicted[LESSONS][LESSON_GUESSES], weight[LESSON_GUESSES], particle[4 * LESSON_GUESSES];
-    sked_i_candidate entry[LESSONS], *list[LESSONS];
-    sked_i_candidate_set pool;
-    sked_i_belief belief;
-} lesson;
-
-/* Entry 0 is measured, the others are not. Noise: next to none, but for measurements that differ. */
-static void open_lesson(lesson *x, double repeat)
-{
-    *x = (lesson){.pool = {.particles = LESSON_GUESSES, .count = LESSONS, .repeat = repeat, .miss = 1e-12},
-                  .belief = {.particles = LESSON_GUESSES, .dimension = 4}};
-    x->pool.entry = x->list;
-    x->belief.particle = x->particle;
-    x->belief.weight = x->weight;
-    for (int i = 0; i < LESSON_GUESSES; i++)
-        x->weight[i] = 1.0 / LESSON_GUESSES;
-    for (int i = 0; i < 4 * LESSON_GUESSES; i++)
-        x->particle[i] = -20;
-    for (int k = 0; k < LESSONS; k++) {
-        x->entry[k] = (sked_i_candidate){.predicted = x->predicted[k], .novelty = 1};
-        x->list[k] = &x->entry[k];
-    }
-    x->entry[0].measured = x->entry[0].times = 1;
-    x->entry[0].estimate = 10;
-}
-
-/* Least expectation after entry k is measured: mean over draws of what the measurement shows. */
-static double after(const lesson *x, int k)
-{
-    double mean[LESSONS] = {0}, with[LESSONS] = {0}, sum = 0;
-    sked_i_rng rng;
-    sked_i_rng_seed(&rng, 5, 5);
-    for (int j = 1; j < LESSONS; j++)
-        for (int i = 0; i < LESSON_GUESSES; i++)
-            mean[j] += log(x->predicted[j][i]) / LESSON_GUESSES;
-    mean[0] = log(x->entry[0].estimate);
-    for (int j = 1; j < LESSONS; j++)
-        for (int i = 0; i < LESSON_GUESSES; i++)
-            with[j] +=
-                (log(x->predicted[j][i]) - mean[j]) * (log(x->predicted[k][i]) - mean[k]) / LESSON_GUESSES;
-    enum { DRAWS = 4000 };
-    for (int d = 0; d < DRAWS; d++) {
-        const double missed = sqrt(with[k] + x->pool.repeat) * sked_i_rng_normal(&rng);
-        double least = INFINITY;
-        for (int j = 0; j < LESSONS; j++)
-            least = fmin(least, mean[j] + with[j] / (with[k] + x->pool.repeat) * missed);
-        sum += least;
-    }
-    return sum / DRAWS;
-}
-
-/* What is measured teaches most: of random predictions, by sampling; a sure gain teaches nothing. */
-static void the_teacher_teaches_most(void **state)
-{
-    (void)state;
-    lesson x;
-    sked_i_candidate *teacher;
-    double promise;
-    sked_i_rng rng;
-    sked_i_rng_seed(&rng, 1, 1);
-    for (int trial = 0; trial < 40; trial++) {
-        double least = INFINITY;
-        open_lesson(&x, trial % 2 == 0 ? 0 : 0.01);
-        for (int k = 1; k < LESSONS; k++)
-            for (int i = 0; i < LESSON_GUESSES; i++)
-                x.predicted[k][i] = 9.5 + k / 4.0 + k * sked_i_rng_uniform(&rng);
-        OK(sked_i_candidates_teacher(&x.pool, &x.belief, &teacher, err));
-        assert_true(teacher > x.entry && teacher < x.entry + LESSONS);
-        for (int k = 1; k < LESSONS; k++)
-            least = fmin(least, after(&x, k));
-        assert_true(after(&x, (int)(teacher - x.entry)) < least + 0.002);
-    }
-    for (int k = 1; k < LESSONS;
-         k++) /* the last one is good under half of the guesses, the others are sure */
-        for (int i = 0; i < LESSON_GUESSES; i++)
-            x.predicted[k][i] = k < LESSONS - 1 ? 9 : i % 2 == 0 ? 8.2 : 13;
-    OK(sked_i_candidates_teacher(&x.pool, &x.belief, &teacher, err));
-    assert_ptr_equal(teacher, &x.entry[LESSONS - 1]);
-    assert_ptr_not_equal(sked_i_candidates_choose(&x.pool, &x.belief, 10, NULL, 0, &promise), teacher);
-    for (int i = 0; i < LESSON_GUESSES; i++) { /* 1 and 2 tell of one another, the last one of itself alone */
-        x.predicted[1][i] = i % 2 == 0 ? 8.3 : 13;
-        x.predicted[2][i] = i % 2 == 0 ? 13 : 8.3;
-        x.predicted[LESSONS - 1][i] = i / 2 % 2 == 0 ? 8.2 : 13;
-    }
-    OK(sked_i_candidates_teacher(&x.pool, &x.belief, &teacher, err));
-    assert_true(teacher == &x.entry[1] || teacher == &x.entry[2]);
-    for (int k = 1; k < LESSONS; k++) /* failed ones are not measured again */
-        x.entry[k].measured = 1;
-    OK(sked_i_candidates_teacher(&x.pool, &x.belief, &teacher, err));
-    assert_null(teacher);
-}
-
 static void systems_are_solved(void **state)
 {
     (void)state;
@@ -690,11 +595,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_the_references),    cmocka_unit_test(derivatives_are_right),
-        cmocka_unit_test(guesses_explain_the_data),    cmocka_unit_test(the_teacher_teaches_most),
-        cmocka_unit_test(systems_are_solved),          cmocka_unit_test(remote_inputs_are_found),
-        cmocka_unit_test(luck_does_not_win),           cmocka_unit_test(records_are_read_strictly),
-        cmocka_unit_test(records_tell_machines_apart), cmocka_unit_test(records_tell_graphs_apart),
-        cmocka_unit_test(records_tell_problems_apart), cmocka_unit_test(earlier_records_are_refused),
+        cmocka_unit_test(guesses_explain_the_data),    cmocka_unit_test(systems_are_solved),
+        cmocka_unit_test(remote_inputs_are_found),     cmocka_unit_test(luck_does_not_win),
+        cmocka_unit_test(records_are_read_strictly),   cmocka_unit_test(records_tell_machines_apart),
+        cmocka_unit_test(records_tell_graphs_apart),   cmocka_unit_test(records_tell_problems_apart),
+        cmocka_unit_test(earlier_records_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

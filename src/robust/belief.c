@@ -397,14 +397,6 @@ double sked_i_belief_noise(const sked_i_belief *b, int32_t i)
     return sked_i_exp(particle_at(b, i)[b->links + SKED_I_NOISE]);
 }
 
-double sked_i_belief_op_spread(const sked_i_belief *b)
-{
-    double sum = 0;
-    for (int32_t i = 0; i < b->particles; i++)
-        sum += b->weight[i] * particle_at(b, i)[b->links + SKED_I_OP_SPREAD];
-    return sked_i_exp(sum);
-}
-
 void sked_i_belief_know_noise(sked_i_belief *b, double deviation)
 {
     if (b->n_data == 0 && b->trace.runs > 0)

@@ -69,8 +69,6 @@ static inline const double *sked_i_belief_guess(const sked_i_belief *b, int32_t 
 }
 /* Relative deviation of one measurement from the model, as guess i has it. */
 double sked_i_belief_noise(const sked_i_belief *b, int32_t i);
-/* Median of the spread of the ops' factors. */
-double sked_i_belief_op_spread(const sked_i_belief *b);
 /* Where there are traces alone, no guess learns its noise: all have this one from now on. */
 void sked_i_belief_know_noise(sked_i_belief *b, double deviation);
 /* Weighted mean of the guesses' parameters into mean[model->count]. */

@@ -269,14 +269,14 @@ static double improvement(double best, double mean, double deviation)
     return (best - mean) * erfc(-z / sqrt(2)) / 2 + deviation * density;
 }
 
-/* How far guess i may be off, as a share of the time: of its noise what measuring again would not show. */
+/* How far guess i may be off, in time: of its noise what measuring again would not show. */
 static double surprise(const sked_i_candidate_set *candidates, const sked_i_candidate *e,
                        const sked_i_belief *b, int32_t i)
 {
     assert(candidates->repeat == 0 || candidates->miss > 0);
     const double share =
         candidates->repeat > 0 ? sqrt(candidates->miss / (candidates->miss + candidates->repeat)) : 1;
-    return e->novelty * share * sked_i_belief_noise(b, i);
+    return e->novelty * share * sked_i_belief_noise(b, i) * e->predicted[i];
 }
 
 double sked_i_candidates_promise(const sked_i_candidate_set *candidates, const sked_i_candidate *e,
@@ -288,8 +288,7 @@ double sked_i_candidates_promise(const sked_i_candidate_set *candidates, const s
         return -sum;
     }
     for (int32_t i = 0; i < b->particles; i++)
-        sum += b->weight[i] *
-               improvement(best, e->predicted[i], e->predicted[i] * surprise(candidates, e, b, i));
+        sum += b->weight[i] * improvement(best, e->predicted[i], surprise(candidates, e, b, i));
     return sum;
 }
 
@@ -307,8 +306,7 @@ static double promise_beside(const sked_i_candidate_set *candidates, const sked_
         double bar = best;
         for (int k = 0; k < count; k++)
             bar = fmin(bar, others[k]->predicted[i]);
-        sum +=
-            b->weight[i] * improvement(bar, e->predicted[i], e->predicted[i] * surprise(candidates, e, b, i));
+        sum += b->weight[i] * improvement(bar, e->predicted[i], surprise(candidates, e, b, i));
     }
     return sum;
 }
@@ -328,102 +326,6 @@ sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidate
         }
     }
     return chosen;
-}
-
-/* ------------------------------------------------------------------ what a measurement teaches */
-
-typedef struct lesson {
-    const sked_i_candidate_set *candidates;
-    const sked_i_belief *b;
-    double *mean;  /* [count] of the logarithm of the time; INFINITY: it could not be measured */
-    double *apart; /* [count * particles] what each guess predicts beside it, times the root of its weight */
-    double *slope; /* [count] by how much it moves with a deviation of the time that is measured */
-} lesson;
-
-static void expect(lesson *l, int64_t k)
-{
-    const sked_i_candidate *e = l->candidates->entry[k];
-    const int32_t n = l->b->particles;
-    double *apart = l->apart + k * n, mean = 0;
-    const bool open = e->measured == 0;
-    for (int32_t i = 0; i < n; i++)
-        mean += l->b->weight[i] * sked_i_model_log(e->predicted[i]);
-    for (int32_t i = 0; i < n; i++)
-        apart[i] = open ? sqrt(l->b->weight[i]) * (sked_i_model_log(e->predicted[i]) - mean) : 0;
-    l->mean[k] = open ? mean : e->times > 0 ? sked_i_model_log(e->estimate) : INFINITY;
-}
-
-static sked_status open_lesson(lesson *l, sked_i_arena *a, sked_error *err)
-{
-    const int64_t n = l->candidates->count;
-    sked_status st = SKED_OK;
-    SKED_OWN(a, l->mean, n);
-    SKED_OWN(a, l->slope, n);
-    SKED_OWN(a, l->apart, n * l->b->particles);
-    for (int64_t k = 0; k < n; k++)
-        expect(l, k);
-cleanup:
-    return st;
-}
-
-static double covariance(const lesson *l, int64_t j, int64_t k)
-{
-    const int32_t n = l->b->particles;
-    double sum = 0;
-    for (int32_t i = 0; i < n; i++)
-        sum += l->apart[j * n + i] * l->apart[k * n + i];
-    return sum;
-}
-
-/* Mean of the least expectation after the measurement, over what it may show. */
-static double expect_least(const lesson *l)
-{
-    double sum = 0, weights = 0;
-    for (double z = -3; z <= 3; z += 0.5) {
-        const double weight = sked_i_exp(-z * z / 2);
-        double least = INFINITY;
-        for (int64_t k = 0; k < l->candidates->count; k++)
-            least = fmin(least, l->mean[k] + l->slope[k] * z);
-        sum += weight * least;
-        weights += weight;
-    }
-    return sum / weights;
-}
-
-/* The least expectation if entry x is measured. */
-static double expect_after(lesson *l, int64_t x)
-{
-    const sked_i_candidate_set *c = l->candidates;
-    double own = covariance(l, x, x);
-    for (int32_t i = 0; i < l->b->particles; i++) {
-        const double far = surprise(c, c->entry[x], l->b, i);
-        own += l->b->weight[i] * far * far;
-    }
-    const double deviation = sqrt(own + c->repeat);
-    for (int64_t k = 0; k < c->count; k++)
-        l->slope[k] = deviation > 0 ? (k == x ? own : covariance(l, k, x)) / deviation : 0;
-    return expect_least(l);
-}
-
-sked_status sked_i_candidates_teacher(const sked_i_candidate_set *candidates, const sked_i_belief *b,
-                                      sked_i_candidate **out, sked_error *err)
-{
-    sked_i_arena arena = {0};
-    lesson l = {.candidates = candidates, .b = b};
-    double least = INFINITY;
-    sked_status st = SKED_OK;
-    *out = NULL;
-    SKED_TRY(open_lesson(&l, &arena, err));
-    for (int64_t k = 0; k < candidates->count; k++) {
-        const double x = candidates->entry[k]->measured == 0 ? expect_after(&l, k) : INFINITY;
-        if (x < least) {
-            least = x;
-            *out = candidates->entry[k];
-        }
-    }
-cleanup:
-    sked_i_arena_free(&arena);
-    return st;
 }
 
 const sked_i_candidate *sked_i_candidates_fittest(const sked_i_candidate_set *candidates, int32_t i)

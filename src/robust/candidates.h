@@ -82,15 +82,6 @@ double sked_i_candidates_promise(const sked_i_candidate_set *candidates, const s
 sked_i_candidate *sked_i_candidates_choose(const sked_i_candidate_set *candidates, const sked_i_belief *b,
                                            double best, sked_i_candidate *const *others, int count,
                                            double *promise);
-/*
- * The entry not measured yet whose measurement is expected to lower the least expected time most (the
- * knowledge gradient: Frazier, Powell and Dayanik, INFORMS Journal on Computing 21, 2009): guesses that agree
- * with what it shows count more, so it may teach about other entries. NULL: all were measured.
- * O(entries^2 * particles).
- */
-SKED_MUST_CHECK sked_status sked_i_candidates_teacher(const sked_i_candidate_set *candidates,
-                                                      const sked_i_belief *b, sked_i_candidate **out,
-                                                      sked_error *err);
 /* The entry of the least time under guess i; NULL: there is none. */
 const sked_i_candidate *sked_i_candidates_fittest(const sked_i_candidate_set *candidates, int32_t i);
 #endif

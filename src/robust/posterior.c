@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIT_STEPS = 8, SETTLE_STEPS = 3, DRAW_STEPS = 24 };
+enum { FIT_STEPS = 8, SETTLE_STEPS = 3, DRAW_STEPS = 8 };
 static const double settled = 0.05; /* steps that gain less are not worth their time */
 /* Shares of the ops' spread: where a particle is judged, where a guess is drawn. */
-static const double density_bend = 0.05, sample_bend = 0.002;
+static const double density_bend = 0.05, sample_bend = 0.02;
 
 typedef sked_i_belief_work work;
 

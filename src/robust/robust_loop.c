@@ -25,8 +25,6 @@ static const double refine_share = 0.4;
 static const double round_share = 0.12;
 /* The loop has settled when no schedule promises more than this share of the incumbent's time. */
 static const double settled_promise = 3e-4;
-/* Median spread of the ops' factors from which on they count as unknown: twice what is believed at first. */
-static const double wide_op_spread = 0.1;
 /* Seconds that the guesses may learn when the time is over. */
 static const double short_update = 0.1;
 /* A time is absurd if it is this many deviations and this factor away from what all guesses say. */
@@ -303,41 +301,26 @@ cleanup:
     return st;
 }
 
-/*
- * Is the schedule measured that teaches most? Where ops' times are off, each by a factor of its own, and
- * times alone tell of them, as long as something can follow from it. Elsewhere a few measurements settle what
- * matters.
- */
-static bool wants_teacher(const sked_i_rounds *l)
-{
-    return l->trials > 0 && l->belief.trace.runs == 0 &&
-           sked_i_belief_op_spread(&l->belief) > wide_op_spread &&
-           l->trials + l->run->ranks < l->run->opt->measurements - reserve(l);
-}
-
 /* Makes schedules until one promises something, in a few rounds at most. NULL: none does. */
 static sked_status find_promising(sked_i_rounds *l, sked_i_candidate **out, sked_error *err)
 {
-    sked_status st = SKED_OK;
     *out = NULL;
     for (int k = 0; k < ROUNDS_TO_SETTLE && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit));
          k++) {
         double promise;
         const double best = incumbent_time(l);
-        st = make(l, round_seconds(l) * (k + 1), err);
+        const sked_status st = make(l, round_seconds(l) * (k + 1), err);
         if (st != SKED_OK || sked_i_limit_stopped(&l->limit)) /* then predictions are not complete */
             return st;
         sked_i_candidate *chosen =
             sked_i_candidates_choose(&l->candidates, &l->belief, best, NULL, 0, &promise);
         if (isinf(best) || promise > settled_promise * best)
             *out = chosen;
-        if (*out != NULL && wants_teacher(l))
-            SKED_TRY(sked_i_candidates_teacher(&l->candidates, &l->belief, out, err));
-        else if (*out != NULL && l->trials / l->run->ranks % 2 == 1)
+        if (*out != NULL &&
+            l->trials / l->run->ranks % 2 == 1) /* every other time: what is good under all guesses */
             *out = sked_i_candidates_choose(&l->candidates, &l->belief, INFINITY, NULL, 0, &promise);
     }
-cleanup:
-    return st;
+    return SKED_OK;
 }
 
 /*
