@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-enum { SKED_I_LANES = 8, SKED_I_HEADS = 7, SKED_I_PAIR_FEATURES = 12 };
+enum { SKED_I_LANES = 8, SKED_I_HEADS = 7, SKED_I_PAIR_FEATURES = 16 };
 
 /* Who may attend to whom: bit j of row i of head h. Every op sees itself in every head. */
 typedef struct sked_i_masks {
