@@ -158,6 +158,8 @@ SKED_API int32_t sked_graph_resource_count(const sked_graph *g);
 SKED_API const char *sked_graph_op_name(const sked_graph *g, int32_t op, char *buf, size_t size);
 SKED_API int32_t sked_graph_find_op(const sked_graph *g, const char *name); /* -1: none. O(1) */
 SKED_API const char *sked_graph_op_type(const sked_graph *g, int32_t op);   /* NULL when untyped */
+/* Its result as a Verilog expression over its operands; NULL: none. */
+SKED_API const char *sked_graph_verilog(const sked_graph *g, int32_t op);
 /* The duration that the graph gives; devices may have others (sked_graph_duration_on). */
 SKED_API double sked_graph_duration(const sked_graph *g, int32_t op);
 /* Size of the value that the op makes. */
@@ -1116,6 +1118,10 @@ SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, in
 /* Its value stays in memory to the end of the schedule: a result, a weight. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep,
                                                            sked_error *err);
+/* Its result as a Verilog expression over its operands a, b, ..., z, a1, b1, ... (docs/formats/verilog.md).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_verilog(sked_builder *b, int32_t op,
+                                                              const char *verilog, sked_error *err);
 /*
  * Time of the op on one device or on all devices of a type, by that name; INFINITY: it cannot run there. Each
  * name once. op must be the last op added.
