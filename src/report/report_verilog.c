@@ -4,7 +4,7 @@
 
 static sked_status verilog_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
-    return sked_i_verilog_write(data->problem, data->schedule, NULL, out, err);
+    return sked_i_verilog_write(data->problem, data->schedule, false, NULL, out, err);
 }
 
 const sked_i_report sked_i_report_verilog = {

@@ -20,6 +20,8 @@ typedef struct writer {
     uint8_t *output;               /* [ops] */
     sked_i_keyed *operand;         /* of the op at hand */
     int64_t operands, registers;
+    bool bench;   /* names are numbers, and a second module drives the first from registers */
+    int64_t at;   /* bits of its inputs, or outputs, so far */
     bool selects; /* an expression has brackets: Verilog takes them of vectors alone, of one bit too */
     sked_i_verilog_figures figures;
 } writer;
@@ -99,6 +101,10 @@ static void put_name(sked_i_buffer *out, const char *name, const char *suffix)
 static void put_op(writer *x, int32_t op, const char *suffix)
 {
     char index[24];
+    if (x->bench) {
+        sked_i_buffer_format(x->out, "o%d%s", (int)op, suffix);
+        return;
+    }
     const char *name = x->g->op_names.count > 0 ? sked_i_names_at(&x->g->op_names, op)
                                                 : sked_graph_op_name(x->g, op, index, sizeof index);
     put_name(x->out, name, suffix);
@@ -333,20 +339,30 @@ static void declare_output(writer *x, int32_t op, const char *suffix, bool inver
     put_op(x, op, suffix);
 }
 
-static void put_ports(writer *x)
+static void declare_input(writer *x, int32_t op, int64_t missing, double width)
+{
+    put_range(x, ",\n  input", width);
+    if (missing < 0)
+        put_op(x, op, "");
+    else
+        put_missing(x, op, missing, 0);
+}
+
+static void each_input(writer *x, void (*put)(writer *x, int32_t op, int64_t missing, double width))
 {
     for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++) {
         bool folds;
         const int64_t needs = list_operands(x, i, &folds);
-        if (is_input(x, i)) {
-            put_range(x, ",\n  input", x->g->memory[i]);
-            put_op(x, i, "");
-        }
-        for (int64_t k = x->operands; k < needs; k++) {
-            put_range(x, ",\n  input", missing_width(x, i));
-            put_missing(x, i, k, 0);
-        }
+        if (is_input(x, i))
+            put(x, i, -1, x->g->memory[i]);
+        for (int64_t k = x->operands; k < needs; k++)
+            put(x, i, k, missing_width(x, i));
     }
+}
+
+static void put_ports(writer *x)
+{
+    each_input(x, declare_input);
     for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++)
         each_output(x, i, declare_output);
 }
@@ -384,12 +400,14 @@ static void put_module(writer *x)
 {
     const sked_graph *g = x->g;
     const sked_i_verilog_figures *f = &x->figures;
+    const char *const own = g->name != NULL && g->name[0] != 0 ? g->name : "pipeline";
+    const char *const name = x->bench ? "dut" : own;
     sked_i_buffer_format(
         x->out,
         "/* A pipeline that takes an input every cycle, written by sked. Bits of registers: %.0f"
         " between ops,\n   %.0f inside ops, %.0f that delay inputs and outputs. */\nmodule ",
         f->between, f->inside, f->aligning);
-    put_name(x->out, g->name != NULL && g->name[0] != 0 ? g->name : "pipeline", "");
+    put_name(x->out, name, "");
     sked_i_buffer_text(x->out, " (\n  input clk");
     put_ports(x);
     sked_i_buffer_format(x->out, "\n);\n  localparam LATENCY = %lld;\n", (long long)f->latency);
@@ -405,6 +423,78 @@ static void put_module(writer *x)
     for (int32_t i = 0; i < g->n_ops && !x->out->failed; i++)
         each_output(x, i, put_output);
     sked_i_buffer_text(x->out, "endmodule\n");
+}
+
+/* ------------------------------------------------------------------ the bench */
+
+static void connect_input(writer *x, int32_t op, int64_t missing, double width)
+{
+    sked_i_buffer_text(x->out, ", .");
+    if (missing < 0)
+        put_op(x, op, "");
+    else
+        put_missing(x, op, missing, 0);
+    sked_i_buffer_format(x->out, "(in[%lld:%lld])", (long long)(x->at + (int64_t)width - 1),
+                         (long long)x->at);
+    x->at += (int64_t)width;
+}
+
+static void wire_output(writer *x, int32_t op, const char *suffix, bool inverted)
+{
+    (void)inverted;
+    put_range(x, "  wire", x->g->memory[op]);
+    put_op(x, op, suffix);
+    sked_i_buffer_text(x->out, ";\n");
+    x->at += (int64_t)x->g->memory[op];
+}
+
+static void connect_output(writer *x, int32_t op, const char *suffix, bool inverted)
+{
+    (void)inverted;
+    sked_i_buffer_text(x->out, ", .");
+    put_op(x, op, suffix);
+    sked_i_buffer_char(x->out, '(');
+    put_op(x, op, suffix);
+    sked_i_buffer_char(x->out, ')');
+}
+
+static void list_output(writer *x, int32_t op, const char *suffix, bool inverted)
+{
+    (void)inverted;
+    sked_i_buffer_text(x->out, x->at++ > 0 ? ", " : "");
+    put_op(x, op, suffix);
+}
+
+static void put_outputs(writer *x, void (*put)(writer *x, int32_t op, const char *suffix, bool inverted))
+{
+    x->at = 0;
+    for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++)
+        each_output(x, i, put);
+}
+
+/*
+ * Four pins: bits are shifted into registers before the inputs, and out of registers behind the outputs. They
+ * hold still now and then, so that synthesis cannot take them for registers of the pipeline. Wires have the
+ * names of ops, and so will what synthesis makes of them.
+ */
+static void put_bench(writer *x)
+{
+    sked_i_buffer_text(x->out, "module bench(input clk, input go, input d, output q);\n");
+    put_outputs(x, wire_output);
+    const long long outputs = x->at;
+    sked_i_buffer_text(x->out, "  dut dut(.clk(clk)");
+    x->at = 0;
+    each_input(x, connect_input);
+    const long long inputs = x->at > 0 ? x->at : 1;
+    put_outputs(x, connect_output);
+    sked_i_buffer_format(
+        x->out,
+        ");\n  reg [%lld:0] in;\n  reg [%lld:0] held, shifted;\n  always @(posedge clk) begin\n"
+        "    if (go)\n      in <= {in, d};\n    held <= {",
+        inputs - 1, outputs - 1);
+    put_outputs(x, list_output);
+    sked_i_buffer_text(
+        x->out, "};\n    shifted <= go ? held : shifted >> 1;\n  end\n  assign q = shifted[0];\nendmodule\n");
 }
 
 static sked_status allocate(writer *x, sked_error *err)
@@ -424,10 +514,10 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s,
+sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s, bool bench,
                                  sked_i_verilog_figures *figures, sked_i_buffer *out, sked_error *err)
 {
-    writer x = {.problem = p, .g = p->graph, .out = out};
+    writer x = {.problem = p, .g = p->graph, .out = out, .bench = bench};
     sked_status st = SKED_OK;
     if (s->devices > 0 || s->ii != 1)
         return sked_i_fail(
@@ -442,6 +532,8 @@ sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s,
     SKED_TRY(find_lives(&x, err));
     SKED_TRY(count_registers(&x, err));
     put_module(&x);
+    if (bench)
+        put_bench(&x);
     if (out->failed)
         SKED_TRY(sked_i_no_memory(err));
     if (figures != NULL)
