@@ -234,7 +234,7 @@ static double score_fn(void *data, const double *x, double *dx)
 {
     static const int32_t row[N] = {4, 0, 6, 1, 2};
     const double *op = x, *device = op + ROWS * Q, *weight = device + DEVICES * Q, *out = weight + F * Q;
-    const sked_i_pairs_f64 s = {N, DEVICES, Q, row, op, device, data, weight, out};
+    const sked_i_pairs_f64 s = {N, DEVICES, Q, true, row, op, device, data, weight, out};
     double y[N * DEVICES], dy[N * DEVICES];
     k->score(&s, y);
     const double sum = weigh(y, N * DEVICES, dy);

@@ -418,8 +418,12 @@ static void observe_pairs(walker *w)
         }
     }
     const int64_t pairs = (int64_t)c->n_ops * c->n_columns;
-    for (int64_t k = 0; k < pairs * FEATURES; k++)
-        w->feature[k] /= 1 + (w->feature[k] < 0 ? -w->feature[k] : w->feature[k]);
+    const int features = w->x->ahead != NULL ? FEATURES : SKED_I_NEAR_FEATURES;
+    for (int64_t p = 0; p < pairs; p++)
+        for (int k = 0; k < features; k++) {
+            real *f = &w->feature[p * FEATURES + k];
+            *f /= 1 + (*f < 0 ? -*f : *f);
+        }
     for (int64_t k = 0; k < pairs * DIRECT; k++)
         w->direct[k] = w->direct[k] < direct_clip ? w->direct[k] : direct_clip;
 }
@@ -466,6 +470,7 @@ static RN(pairs) pairs_of(const walker *w)
     return (RN(pairs)){.ops = w->choices.n_ops,
                        .devices = w->choices.n_columns,
                        .width = w->width,
+                       .far = w->x->ahead != NULL,
                        .row = w->choices.row,
                        .op_part = w->policy->op,
                        .device = w->row,
