@@ -3,9 +3,12 @@
  * phases, from the definition, and so by the validator and by the edges that a clock is lowered to. What
  * methods find is compared with the best assignment.
  */
+#define _DEFAULT_SOURCE
 #include "random_problem.h"
 #include "schedule/realise.h"
 #include "test.h"
+
+#include <unistd.h>
 
 #include "problem/chaining.h"
 
@@ -541,6 +544,67 @@ static void too_many_pairs_are_refused(void **state)
     sked_graph_destroy(g);
 }
 
+static double run_express(const char *method, const sked_problem *p, bool *proved)
+{
+    sked_result r = {.size = sizeof r};
+    sked_run_options run;
+    sked_run_options_init(&run);
+    run.time_limit = 2;
+    OK(sked_method_run(method, p, &run, &r, err));
+    OK(sked_schedule_validate(p, r.schedule[0], err));
+    const double value = r.value;
+    *proved = r.lower_bound == r.value;
+    sked_result_clear(&r);
+    return value;
+}
+
+/*
+ * Products in units of two cycles, everything else between registers: never above `list`, and proved where
+ * there are fewer than 60 ops.
+ */
+static void express_sweeps(void **state)
+{
+    (void)state;
+    RESULTS_ONLY();
+    NEED_SHARED_DATA();
+    static const char *const names[] = {"hal",
+                                        "ewf",
+                                        "arf",
+                                        "fir1",
+                                        "cosine1",
+                                        "horner_bezier_surf_dfg__12",
+                                        "collapse_pyr_dfg__113",
+                                        "feedback_points_dfg__7",
+                                        "h2v2_smooth_downsample_dfg__6",
+                                        "write_bmp_header_dfg__7",
+                                        "matmul_dfg__3",
+                                        "interpolate_aux_dfg__12"};
+    static const char text[] = "{\"types\": {\"mul\": {\"duration\": 1, \"latency\": 2, \"demand\": "
+                               "{\"MUL\": 1}, \"delay\": {\"in\": 2, \"out\": 1}}, "
+                               "\"*\": {\"duration\": 0, \"delay\": 2}}, \"resources\": {\"MUL\": 2}}";
+    char path[800], library[] = "/tmp/sked-test-library-XXXXXX";
+    const int fd = mkstemp(library);
+    assert_true(fd >= 0 && write(fd, text, sizeof text - 1) == sizeof text - 1);
+    close(fd);
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        for (double clock = 2; clock <= 8; clock += 3) {
+            sked_graph *g = NULL;
+            sked_problem p;
+            bool proved, unused;
+            snprintf(path, sizeof path, "%s/express_dfg/%s.dot", shared_data(), names[k]);
+            OK(sked_graph_read(
+                path, &(sked_read_options){.size = sizeof(sked_read_options), .library = library}, &g, err));
+            sked_problem_init(&p, g);
+            p.clock = clock;
+            const double best = run_express("auto", &p, &proved), list = run_express("list", &p, &unused);
+            if (best > list || (g->n_ops < 60 && !proved))
+                fail_msg("%s at %g: %g, %s; list %g", names[k], clock, best, proved ? "proved" : "not proved",
+                         list);
+            sked_graph_destroy(g);
+        }
+    unlink(library);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,6 +615,7 @@ int main(void)
         cmocka_unit_test(hostile_numbers),
         cmocka_unit_test(large_circuits_are_lowered),
         cmocka_unit_test(too_many_pairs_are_refused),
+        cmocka_unit_test(express_sweeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

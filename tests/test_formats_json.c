@@ -477,7 +477,7 @@ static json_t *load_json(const char *path)
 static void test_schemas(void **state)
 {
     static const char *const graph[] = {"format", "name", "resources", "ops", "edges"};
-    static const char *const op[] = {"name", "type", "durations", "demand", "delay"};
+    static const char *const op[] = {"name", "type", "durations", "demand", "delay", "verilog"};
     static const char *const edge[] = {"from", "to"};
     static const char *const schedule[] = {"format",       "graph",    "devices", "machine",
                                            "device_names", "makespan", "ii",      "ops"};
@@ -488,7 +488,7 @@ static void test_schemas(void **state)
     const json_t *ops = json_object_get(json_object_get(defs, "op"), "properties"),
                  *edges = json_object_get(json_object_get(defs, "edge"), "properties");
     check_schema_keys(json_object_get(s, "properties"), graph, 5, 0);
-    check_schema_keys(ops, op, 5, check_attributes(ops, false));
+    check_schema_keys(ops, op, 6, check_attributes(ops, false));
     check_schema_keys(edges, edge, 2, check_attributes(edges, true));
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-schedule-1.schema.json");

@@ -322,7 +322,7 @@ static const pattern patterns[] = {
      {"{\"format\":\"sked-prior-1\",\"parameters\":{", ",\"latency\":{\"value\":" I "}", "}}"}},
     {"measurements",
      "lines",
-     {"{\"format\":\"sked-measurements-2\",\"problem\":\"1ccafc1010c7fe10\",\"target\":\"linear\"}\n",
+     {"{\"format\":\"sked-measurements-2\",\"problem\":\"71f3adc1a076e7f1\",\"target\":\"linear\"}\n",
       "{\"device\":[0,1,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":" I "}\n", ""}},
     {"profile", "ops", {"{", ",\"o" I "\":1", "}"}},
     {"library", "types", {"{\"types\":{\"*\":{\"duration\":1}", ",\n\"t" I "\":{\"duration\":1}", "}}"}},

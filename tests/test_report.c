@@ -46,6 +46,8 @@ static bool suits(const sample *s, int report)
         return s->data.n_curve > 0;
     if (strcmp(name, "ssp") == 0)
         return s->problem.clock > 0;
+    if (strcmp(name, "verilog") == 0)
+        return s->schedule->ii == 1;
     return true;
 }
 

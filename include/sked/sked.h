@@ -158,6 +158,8 @@ SKED_API int32_t sked_graph_resource_count(const sked_graph *g);
 SKED_API const char *sked_graph_op_name(const sked_graph *g, int32_t op, char *buf, size_t size);
 SKED_API int32_t sked_graph_find_op(const sked_graph *g, const char *name); /* -1: none. O(1) */
 SKED_API const char *sked_graph_op_type(const sked_graph *g, int32_t op);   /* NULL when untyped */
+/* Its result as a Verilog expression over its operands; NULL: none. */
+SKED_API const char *sked_graph_verilog(const sked_graph *g, int32_t op);
 /* The duration that the graph gives; devices may have others (sked_graph_duration_on). */
 SKED_API double sked_graph_duration(const sked_graph *g, int32_t op);
 /* Size of the value that the op makes. */
@@ -813,6 +815,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_create_stoppable(const char *sp
                                                                   uint64_t seed,
                                                                   const volatile sig_atomic_t *stop,
                                                                   sked_target **out, sked_error *err);
+/* Does it measure pipelines against a clock (ice40)? Then p has a clock, --ii 1 and no devices. */
+SKED_API bool sked_target_takes_pipelines(const char *spec);
 /* What a target said of one schedule. */
 typedef struct sked_measurement {
     size_t size;
@@ -972,6 +976,49 @@ SKED_API SKED_MUST_CHECK sked_status sked_robust(const sked_problem *p, const ch
                                                  const sked_robust_options *opt, sked_robust_result *out,
                                                  sked_error *err);
 
+/* ------------------------------------------------------------------ pipelines on a real target */
+
+/* One pipeline that was measured. */
+typedef struct sked_pipeline_trial {
+    sked_schedule *schedule;
+    double value;    /* of the objective: registers, or the latency */
+    double expected; /* critical path that the model expected before the run */
+    double time;     /* the one that was measured; NAN: the run failed */
+} sked_pipeline_trial;
+
+typedef struct sked_pipeline_result {
+    size_t size;
+    char *target;               /* its spec */
+    sked_pipeline_trial *trial; /* [trials] in the order they were made */
+    int32_t trials, failures;
+    int32_t winner; /* the least value that meets the clock; where none does, the shortest critical path */
+    bool met;       /* it meets the clock */
+    double *stage;  /* [stages] delay of each stage of the winner, as measured */
+    int32_t stages;
+    uint8_t *critical; /* [ops] 1: on the critical path of the winner, as measured */
+    sked_graph *graph; /* with the delays that were fitted */
+    double clock;      /* the longest chain of the winner under these: so it is valid with this clock */
+    double overhead;   /* what a stage takes beside its ops, fitted; overhead + clock: the path expected */
+    sked_robust_parameter
+        *parameter; /* [parameters] "overhead", "fan-out", "mul 16", ...; mean and prior[2] only */
+    int32_t parameters;
+    sked_robust_end end;
+    double seconds;
+} sked_pipeline_result;
+SKED_INIT_OUTPUT(sked_pipeline_result)
+SKED_API void sked_pipeline_result_clear(sked_pipeline_result *r);
+/*
+ * The loop for pipelines (docs/hardware.md): the least registers (objective memory) or the least latency
+ * (makespan) whose critical path on the target meets p->clock. It schedules with delays that it learns from
+ * what it measures. p: a clock, an interval of 1, no devices; the target takes pipelines. Of opt count
+ * measurements, time_limit, iterations, seed, threads, stop, progress and warning; learn false: the
+ * library's delays times a factor that is found by measuring. DEVICE: nothing could be measured. INFEASIBLE:
+ * no schedule has the horizon.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_robust_pipeline(const sked_problem *p, const char *target,
+                                                          const sked_robust_options *opt, bool learn,
+                                                          sked_pipeline_result *out, sked_error *err);
+
 /* ------------------------------------------------------------------ learned models: sampling and training */
 
 /*
@@ -1116,6 +1163,10 @@ SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, in
 /* Its value stays in memory to the end of the schedule: a result, a weight. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep,
                                                            sked_error *err);
+/* Its result as a Verilog expression over its operands a, b, ..., z, a1, b1, ... (docs/formats/verilog.md).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_verilog(sked_builder *b, int32_t op,
+                                                              const char *verilog, sked_error *err);
 /*
  * Time of the op on one device or on all devices of a type, by that name; INFINITY: it cannot run there. Each
  * name once. op must be the last op added.

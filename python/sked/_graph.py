@@ -107,6 +107,7 @@ class Graph:
         keep: bool = False,
         durations: Optional[Mapping[str, Optional[float]]] = None,
         demand: Optional[Mapping[str, float]] = None,
+        verilog: Optional[str] = None,
         **attributes: float,
     ) -> int:
         """Adds an op.
@@ -120,6 +121,7 @@ class Graph:
             keep: the result stays in memory to the end.
             durations: times by device name or device type; None there: it cannot run on it.
             demand: amounts it holds, by name of the resource.
+            verilog: its result as an expression over the operands a, b, ...
             **attributes: others of `sked.attributes`.
 
         Returns:
@@ -132,12 +134,15 @@ class Graph:
             for device, time in pairs(durations, "durations")
         ]
         given = (c_option(name), c_option(type), real(duration, "duration"), ffi.new("int32_t *"))
+        text = c_option(verilog)
         with self._lock:
             b = self._open()
             amounts = [(self._resource(x), real(y, "demand")) for x, y in pairs(demand, "demand")]
             call(lib.sked_builder_add_op, b, *given)
             op = int(given[3][0])
             self._set(op, numbers)
+            if verilog is not None:
+                call(lib.sked_builder_set_verilog, b, op, text)
             for device, time in times:
                 call(lib.sked_builder_add_duration, b, op, device, time)
             for resource, amount in amounts:
@@ -412,6 +417,10 @@ class Graph:
                 if name not in shown:
                     for i, value in enumerate(self.attribute(name).tolist()):
                         twin._set(i, [(_info(name, of_edges), value)])
+        for i in range(len(self)):
+            text = lib.sked_graph_verilog(self._c, i)
+            if text != ffi.NULL:
+                call(lib.sked_builder_set_verilog, twin._open(), i, text)
         return twin
 
     def _copy_ops(self, twin: "Graph", names: List[str], types: List[Optional[str]]) -> None:

@@ -89,6 +89,8 @@ class Schedule:
         return self._problem
 
     def __reduce__(self) -> Any:
+        if any(self.units) or any(self.op_registers):
+            return _read_again, (self.problem, self._written("schedule.json"))
         return _restored, (self.problem, self.start, self.device, float(self._c.ii))
 
     # ---------------------------------------------------------------- looking
@@ -306,6 +308,14 @@ class Schedule:
 
 def _restored(problem: Problem, start: Any, device: Any, ii: float) -> Schedule:
     return Schedule(problem, start, device, ii=ii)
+
+
+def _read_again(problem: Problem, written: str) -> Schedule:
+    """A schedule with units and registers, from its file."""
+    out, data = ffi.new("sked_schedule **"), written.encode()
+    call(lib.sked_schedule_parse, b"pickled schedule", data, len(data), problem._c, out)
+    owner = ffi.gc(out[0], lib.sked_schedule_destroy)
+    return Schedule._take(problem, owner, owner)
 
 
 def run_order(problem: Problem, start: "NDArray[np.float64]") -> "NDArray[np.int32]":

@@ -145,6 +145,10 @@ def test_pickling(diamond, recommender):
     loop = sked.read(os.path.join(ROOT, "examples", "dot_product_loop.json"))
     s = sked.schedule(loop, ii="auto").schedule
     assert pickle.loads(pickle.dumps(s)).ii == s.ii
+    bound = s.bind(0)
+    again = pickle.loads(pickle.dumps(bound))
+    assert any(bound.units) and again == bound
+    assert again.units == bound.units and again.op_registers == bound.op_registers
 
 
 def test_simulate(diamond, best):

@@ -23,6 +23,7 @@ enum { header_least = ANDS + 1 }; /* fields that were there before 1.9 */
 /* A latch or an and-gate: the op of its variable reads those of its fanins. */
 typedef struct gate {
     int32_t variable, fanin[2]; /* variables; 0: the constant, which no op stands for */
+    int32_t literal[2];         /* of an and-gate: as it reads them */
     const char *at;
 } gate;
 
@@ -224,7 +225,7 @@ static sked_status read_latches(reader *r)
         SKED_TRY(skip_reset(r, literal));
         SKED_TRY(sked_i_scan_line_end(&r->scan, "a latch", r->err));
         SKED_TRY(define(r, literal, r->header[INPUTS] + k, at));
-        r->latch[k] = (gate){literal / 2, {next / 2, 0}, at};
+        r->latch[k] = (gate){literal / 2, {next / 2, 0}, {0}, at};
     }
 cleanup:
     return st;
@@ -267,7 +268,7 @@ cleanup:
 
 static void add_and(reader *r, int32_t k, int32_t literal, int32_t left, int32_t right, const char *at)
 {
-    r->ands[k] = (gate){literal / 2, {left / 2, left / 2 == right / 2 ? 0 : right / 2}, at};
+    r->ands[k] = (gate){literal / 2, {left / 2, left / 2 == right / 2 ? 0 : right / 2}, {left, right}, at};
 }
 
 static sked_status read_and_lines(reader *r)
@@ -477,6 +478,44 @@ cleanup:
     return st;
 }
 
+/* "a & ~b": operands stand in the order of their ops, constants behind them. */
+static sked_status add_function(reader *r, const gate *x)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    char text[16] = "";
+    int32_t literal[] = {x->literal[0], x->literal[1]};
+    const int32_t op[] = {r->defined[literal[0] / 2], r->defined[literal[1] / 2]};
+    if (op[0] == 0 || (op[1] > 0 && (op[1] < op[0] || (op[1] == op[0] && literal[1] < literal[0])))) {
+        literal[0] = x->literal[1];
+        literal[1] = x->literal[0];
+    }
+    for (int f = 0; f < 2; f++) {
+        const char *const constant = literal[f] == 1 ? "1'b1" : "1'b0",
+                          *name = f > 0 && op[0] != op[1] ? "b" : "a";
+        strcat(text, f > 0 ? " & " : "");
+        strcat(text, literal[f] < 2 ? constant : literal[f] % 2 ? "~" : "");
+        strcat(text, literal[f] < 2 ? "" : name);
+    }
+    SKED_BUILD(r->source, NULL,
+               sked_builder_set_verilog(r->builder, r->defined[x->variable] - 1, text, &cause));
+cleanup:
+    return st;
+}
+
+/* What the world outside reads of an op: its value, or the inverse. Constants are no ops. */
+static sked_status add_output(reader *r, int32_t literal)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    const sked_i_attribute *a = &sked_i_op_table[literal % 2 ? sked_i_op_output_not : sked_i_op_output];
+    if (literal >= 2)
+        SKED_BUILD(r->source, NULL,
+                   sked_i_builder_set(r->builder, a, r->defined[literal / 2] - 1, 1, &cause));
+cleanup:
+    return st;
+}
+
 static sked_status build(reader *r, sked_graph **out)
 {
     sked_status st = SKED_OK;
@@ -488,8 +527,13 @@ static sked_status build(reader *r, sked_graph **out)
     SKED_TRY(add_ops(r));
     SKED_TRY(add_edges(r, r->latch, h[LATCHES], 1));
     SKED_TRY(add_edges(r, r->ands, h[ANDS], 0));
-    for (int64_t k = 0; k < r->n_observed; k++)
+    for (int32_t k = 0; k < h[ANDS]; k++)
+        SKED_TRY(add_function(r, &r->ands[k]));
+    for (int64_t k = 0; k < r->n_observed; k++) {
         SKED_TRY(check_defined(r, r->observed[k].literal / 2, r->observed[k].at));
+        if (k < h[OUTPUTS])
+            SKED_TRY(add_output(r, r->observed[k].literal));
+    }
     SKED_BUILD(r->source, NULL, sked_builder_finish(r->builder, out, &cause));
 cleanup:
     return st;

@@ -14,8 +14,21 @@ typedef struct signal {
 typedef struct use {
     int32_t signal, op; /* op -1: a primary output */
     int32_t distance;
+    int32_t operand; /* 0 where the order of drivers says it */
     const char *at;
 } use;
+
+/* Tables with more rows or inputs are written as lists. */
+enum { longest_sum = 64 };
+
+/* A .names: what it computes is written when all drivers are known. */
+typedef struct gate {
+    int32_t op, inputs;
+    int64_t input;     /* its signals, each as often as it is listed, from here on in reader.input */
+    const char *cover; /* the first row; NULL: none */
+    int64_t rows;
+    bool zero; /* they say where the output is 0 */
+} gate;
 
 typedef struct reader {
     sked_i_arena arena;
@@ -27,7 +40,10 @@ typedef struct reader {
     sked_i_names names;
     signal_info *signal; /* [names.count] */
     use *use;
-    int64_t signal_cap, uses, use_cap;
+    gate *gate;
+    int32_t *input; /* signals */
+    int64_t signal_cap, uses, use_cap, gates, gate_cap, inputs, input_cap;
+    sked_i_buffer text;                       /* of an expression */
     bool named, ended, has_outputs, in_cover; /* .model, .end, .outputs seen; rows of a table may follow */
 } reader;
 
@@ -99,18 +115,36 @@ cleanup:
     return st;
 }
 
-/* Notes that op (-1: the world outside) uses signal w; who drives it may come later. */
-static sked_status use_signal(reader *r, sked_i_word w, int32_t op, int32_t distance)
+/* Notes that op (-1: the world outside) uses signal s; who drives it may come later. */
+static sked_status add_use(reader *r, use u)
+{
+    if (!SKED_OWN_GROW(&r->arena, r->use, r->use_cap, r->uses + 1))
+        return sked_i_no_memory(r->err);
+    r->use[r->uses++] = u;
+    return SKED_OK;
+}
+
+/* An input of the .names that is at hand: one edge per signal. */
+static sked_status use_input(reader *r, sked_i_word w, int32_t op)
 {
     int32_t s = -1;
     const sked_status st = find_signal(r, w, &s);
-    if (st != SKED_OK || (op >= 0 && r->signal[s].user == op))
+    if (st != SKED_OK)
         return st;
-    r->signal[s].user = op;
-    if (!SKED_OWN_GROW(&r->arena, r->use, r->use_cap, r->uses + 1))
+    if (!SKED_OWN_GROW(&r->arena, r->input, r->input_cap, r->inputs + 1))
         return sked_i_no_memory(r->err);
-    r->use[r->uses++] = (use){s, op, distance, w.text};
-    return SKED_OK;
+    r->input[r->inputs++] = s;
+    if (r->signal[s].user == op)
+        return SKED_OK;
+    r->signal[s].user = op;
+    return add_use(r, (use){s, op, 0, 0, w.text});
+}
+
+static sked_status use_signal(reader *r, sked_i_word w, int32_t op, int32_t distance, int32_t operand)
+{
+    int32_t s = -1;
+    const sked_status st = find_signal(r, w, &s);
+    return st != SKED_OK ? st : add_use(r, (use){s, op, distance, operand, w.text});
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -153,7 +187,7 @@ static sked_status read_outputs(reader *r)
     sked_status st = SKED_OK;
     r->has_outputs = true;
     while (st == SKED_OK && next_word(r, &w))
-        st = use_signal(r, w, -1, 0);
+        st = use_signal(r, w, -1, 0, 0);
     return st;
 }
 
@@ -162,13 +196,17 @@ static sked_status read_names(reader *r)
 {
     sked_status st = SKED_OK;
     const int32_t op = sked_builder_op_count(r->builder);
+    const int64_t first = r->inputs;
     sked_i_word output, w;
     SKED_TRY(need_word(r, "the output of .names", &output));
     while (next_word(r, &w)) {
-        SKED_TRY(use_signal(r, output, op, 0));
+        SKED_TRY(use_input(r, output, op));
         output = w;
     }
     SKED_TRY(drive(r, output, "names"));
+    if (!SKED_OWN_GROW(&r->arena, r->gate, r->gate_cap, r->gates + 1))
+        return sked_i_no_memory(r->err);
+    r->gate[r->gates++] = (gate){op, (int32_t)(r->inputs - first), first, NULL, 0, false};
     r->in_cover = true;
 cleanup:
     return st;
@@ -192,6 +230,7 @@ static sked_status read_gate(reader *r)
     sked_status st = SKED_OK;
     sked_error *err = r->err;
     const int32_t op = sked_builder_op_count(r->builder);
+    int32_t operand = 0;
     sked_i_word cell, output, w;
     sked_i_buffer type = {0};
     SKED_TRY(need_word(r, "the name of a cell", &cell));
@@ -199,7 +238,7 @@ static sked_status read_gate(reader *r)
     SKED_TRY(take_actual(r, &output));
     while (next_word(r, &w)) {
         SKED_TRY(take_actual(r, &w));
-        SKED_TRY(use_signal(r, output, op, 0));
+        SKED_TRY(use_signal(r, output, op, 0, operand++));
         output = w;
     }
     sked_i_buffer_add(&type, cell.text, cell.size);
@@ -223,7 +262,7 @@ static sked_status read_latch(reader *r)
     int more = 0;
     SKED_TRY(need_word(r, "the input of .latch", &input));
     SKED_TRY(need_word(r, "the output of .latch", &output));
-    SKED_TRY(use_signal(r, input, op, 1));
+    SKED_TRY(use_signal(r, input, op, 1, 0));
     SKED_TRY(drive(r, output, "latch"));
     while (next_word(r, &w)) /* type, clock and initial value carry no data */
         more++;
@@ -300,14 +339,30 @@ static bool is_row(sked_i_word w)
     return true;
 }
 
-/* A row of the truth table after .names: what the gate computes does not matter here. */
-static sked_status skip_row(reader *r, sked_i_word w)
+/* A row of the truth table after .names: as many digits as it has inputs, and that of its output. */
+static sked_status read_row(reader *r, sked_i_word w)
 {
-    do
-        if (!r->in_cover || !is_row(w))
+    const char *const begin = w.text;
+    gate *const x = r->in_cover ? &r->gate[r->gates - 1] : NULL;
+    size_t digits = 0;
+    char last = 0;
+    do {
+        if (x == NULL || !is_row(w))
             return sked_i_source_fail(r->source, w.text, r->err, "'%s' is neither a command nor a table row",
                                       sked_i_word_quoted(w).text);
-    while (next_word(r, &w));
+        digits += w.size;
+        last = w.text[w.size - 1];
+    } while (next_word(r, &w));
+    if (digits != (size_t)x->inputs + 1)
+        return sked_i_source_fail(r->source, begin, r->err,
+                                  "a table row of %lld digits for %d inputs and an output", (long long)digits,
+                                  (int)x->inputs);
+    if (last == '-' || (x->rows > 0 && (last == '0') != x->zero))
+        return sked_i_source_fail(r->source, begin, r->err,
+                                  "the rows of a table end in 1, or all of them in 0");
+    if (x->rows++ == 0)
+        x->cover = begin;
+    x->zero = last == '0';
     return SKED_OK;
 }
 
@@ -317,7 +372,7 @@ static sked_status read_line(reader *r)
     if (!next_word(r, &w))
         return SKED_OK;
     if (w.text[0] != '.')
-        return skip_row(r, w);
+        return read_row(r, w);
     const struct command *c = find_command(w);
     r->in_cover = false;
     r->command = w.text;
@@ -352,20 +407,128 @@ cleanup:
 
 /* ------------------------------------------------------------------ the graph */
 
+static int by_driver(const void *x, const void *y)
+{
+    const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+/* place[column] = which operand of the gate it is: operands stand in the order of their ops. */
+static void place_columns(const reader *r, const gate *x, int64_t *sorted, int32_t *place)
+{
+    for (int32_t c = 0; c < x->inputs; c++)
+        sorted[c] = (int64_t)r->signal[r->input[x->input + c]].driver << 32 | c;
+    qsort(sorted, (size_t)x->inputs, sizeof *sorted, by_driver);
+    for (int32_t c = 0, k = -1; c < x->inputs; c++) {
+        k += c == 0 || sorted[c] >> 32 != sorted[c - 1] >> 32;
+        place[(int32_t)sorted[c]] = k;
+    }
+}
+
+/* The product of the columns that the next row says something of; their operands are marked. */
+static void write_row(reader *r, const gate *x, const int32_t *place, bool list, int64_t *marked)
+{
+    sked_i_word w;
+    int32_t column = 0, terms = 0;
+    while (r->at < r->end && !next_word(r, &w)) /* the end of a line, or one without words */
+        r->at += r->at < r->end;
+    do
+        for (size_t k = 0; k < w.size && column < x->inputs; k++, column++) {
+            if (w.text[k] == '-')
+                continue;
+            sked_i_buffer_text(&r->text, terms++ > 0 ? list ? ", " : " & " : list ? "&{" : "");
+            sked_i_buffer_text(&r->text, w.text[k] == '0' ? "~" : "");
+            sked_i_operand_name(&r->text, place[column]);
+            marked[place[column]] = 1;
+        }
+    while (next_word(r, &w));
+    sked_i_buffer_text(&r->text, terms == 0 ? "1'b1" : list ? "}" : "");
+}
+
+/*
+ * "a & ~b | c": a product for each row. A long table is a list in braces, |{&{a, ~b}, &{c}}, which tools
+ * read without recursion. An input that no row looks at is named all the same. marked: [inputs] work space.
+ */
+static void write_cover(reader *r, const gate *x, const int32_t *place, int64_t *marked)
+{
+    const bool list = x->rows > 0 && (x->rows > longest_sum || x->inputs > longest_sum);
+    r->text.size = 0;
+    for (int32_t c = 0; c < x->inputs; c++)
+        marked[c] = 0;
+    r->at = x->cover;
+    sked_i_buffer_text(&r->text, x->zero ? "~(" : "");
+    sked_i_buffer_text(&r->text, x->rows == 0 ? "1'b0" : list ? "|{" : "");
+    for (int64_t k = 0; k < x->rows && !r->text.failed; k++) {
+        sked_i_buffer_text(&r->text, k == 0 ? "" : list ? ", " : " | ");
+        write_row(r, x, place, list, marked);
+    }
+    for (int32_t c = 0; c < x->inputs; c++)
+        if (!marked[place[c]]) {
+            sked_i_buffer_text(&r->text, list ? ", 1'b0 & " : " | 1'b0 & ");
+            sked_i_operand_name(&r->text, place[c]);
+            marked[place[c]] = 1;
+        }
+    sked_i_buffer_text(&r->text, list ? "}" : "");
+    sked_i_buffer_text(&r->text, x->zero ? ")" : "");
+}
+
+/* What gates compute, and what the world outside reads. */
+static sked_status add_functions(reader *r)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    int64_t *sorted = NULL;
+    int32_t *place = NULL;
+    SKED_NEW(sorted, r->inputs);
+    SKED_NEW(place, r->inputs);
+    for (int64_t k = 0; k < r->gates; k++) {
+        place_columns(r, &r->gate[k], sorted, place);
+        write_cover(r, &r->gate[k], place, sorted);
+        if (r->text.failed)
+            SKED_TRY(sked_i_no_memory(err));
+        SKED_BUILD(r->source, r->gate[k].cover,
+                   sked_builder_set_verilog(r->builder, r->gate[k].op, r->text.data, &cause));
+    }
+cleanup:
+    free(sorted);
+    free(place);
+    return st;
+}
+
+/* An edge to who uses a signal; an output is no op. */
+static sked_status connect(reader *r, const use *u)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    const int32_t driver = r->signal[u->signal].driver;
+    const sked_edge edge = {driver, u->op, NAN, 1, u->distance};
+    if (u->op < 0) {
+        SKED_BUILD(r->source, u->at,
+                   sked_i_builder_set(r->builder, &sked_i_op_table[sked_i_op_output], driver, 1, &cause));
+        return SKED_OK;
+    }
+    SKED_BUILD(r->source, u->at, sked_builder_add_edge(r->builder, &edge, &cause));
+    if (u->operand > 0)
+        SKED_BUILD(r->source, u->at,
+                   sked_i_builder_set(r->builder, &sked_i_edge_table[sked_i_edge_operand],
+                                      sked_builder_edge_count(r->builder) - 1, u->operand, &cause));
+cleanup:
+    return st;
+}
+
 static sked_status build(reader *r, sked_graph **out)
 {
     sked_status st;
     sked_error *err = r->err;
     for (int64_t k = 0; k < r->uses; k++) {
         const use *u = &r->use[k];
-        const sked_edge edge = {r->signal[u->signal].driver, u->op, NAN, 1, u->distance};
         const char *name = sked_i_names_at(&r->names, u->signal);
-        if (edge.from < 0)
+        if (r->signal[u->signal].driver < 0)
             return sked_i_source_fail(r->source, u->at, err, "signal '%s' is used but never driven",
                                       sked_i_quoted_text(name).text);
-        if (u->op >= 0)
-            SKED_BUILD(r->source, u->at, sked_builder_add_edge(r->builder, &edge, &cause));
+        SKED_TRY(connect(r, u));
     }
+    SKED_TRY(add_functions(r));
     SKED_BUILD(r->source, NULL, sked_builder_finish(r->builder, out, &cause));
 cleanup:
     return st;
@@ -383,6 +546,7 @@ static sked_status read_blif(const sked_i_source *source, sked_graph **out, sked
 cleanup:
     sked_builder_destroy(r.builder);
     sked_i_names_free(&r.names);
+    sked_i_buffer_free(&r.text);
     sked_i_arena_free(&r.arena);
     return st;
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct node_values {
-    int32_t label, type, demand, durations; /* atoms, -1: none */
+    int32_t label, type, verilog, demand, durations; /* atoms, -1: none */
     double value[sked_i_op_attributes];
     const char *demand_at, *durations_at;
 } node_values;
@@ -123,6 +123,8 @@ static sked_status node_attribute(parser *p, sked_i_word key, node_values *v)
         return intern(p, &v->label);
     if (sked_i_word_is(key, "type"))
         return intern(p, &v->type);
+    if (sked_i_word_is(key, "verilog"))
+        return intern(p, &v->verilog);
     if (sked_i_word_is(key, "demand"))
         return v->demand_at = l->at, intern(p, &v->demand);
     if (sked_i_word_is(key, "durations"))
@@ -553,7 +555,7 @@ static sked_status count_type(parser *p, const node *n, const char *type)
     if (!expands_too_far(p, p->type_bytes / letters))
         return SKED_OK;
     return sked_i_source_refuse(p->lexer.source, n->at, SKED_ERR_UNSUPPORTED, p->err,
-                                "a default type or label stands for more than %lld bytes",
+                                "a default type, label or verilog stands for more than %lld bytes",
                                 (long long)(letters * max_expansion));
 }
 
@@ -565,10 +567,14 @@ static sked_status build_ops(parser *p, sked_builder *b)
         const node *n = &p->node[i];
         const char *type = type_of(p, &n->is);
         SKED_TRY(count_type(p, n, type));
+        SKED_TRY(count_type(p, n, n->is.verilog >= 0 ? atom_text(p, n->is.verilog) : NULL));
         SKED_BUILD(p->lexer.source, n->at,
                    sked_builder_add_op(b, atom_text(p, n->atom), type, n->is.value[sked_i_op_duration], NULL,
                                        &cause));
         SKED_BUILD(p->lexer.source, n->at, sked_i_builder_set_values(b, i, n->is.value, &cause));
+        if (n->is.verilog >= 0)
+            SKED_BUILD(p->lexer.source, n->at,
+                       sked_builder_set_verilog(b, i, atom_text(p, n->is.verilog), &cause));
         if (n->is.durations >= 0)
             SKED_TRY(sked_i_durations_add(p->lexer.source, n->is.durations_at, atom_text(p, n->is.durations),
                                           b, i, err));
@@ -641,7 +647,7 @@ static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_
     const sked_i_scan text = sked_i_scan_source(source);
     parser p = {.lexer = {.source = source, .next = text.at, .end = text.end}, .err = err};
     p.name = p.resources = -1;
-    p.now.node = (node_values){.label = -1, .type = -1, .demand = -1, .durations = -1};
+    p.now.node = (node_values){.label = -1, .type = -1, .verilog = -1, .demand = -1, .durations = -1};
     sked_i_op_presets(p.now.node.value);
     sked_i_edge_presets(p.now.edge.value);
     sked_status st = sked_i_text_check(source, "a DOT file", err);

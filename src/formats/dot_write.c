@@ -71,6 +71,8 @@ static void write_op(const sked_graph *g, int32_t i, const sked_i_dot_picture *p
             p == NULL && type[0] != 0 && strcmp(type, "\\N") != 0; /* a label that says nothing is none */
         write_quoted(out, as_label ? ", label=" : ", type=", type);
     }
+    if (sked_graph_verilog(g, i) != NULL)
+        write_quoted(out, ", verilog=", sked_graph_verilog(g, i));
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if (said >> k & 1)
             write_field(out, ", ", sked_i_op_table[k].info.name, value[k]);

@@ -12,7 +12,7 @@
 typedef enum context { TOP, GRAPH, NODE, EDGE, RESOURCE, DEMAND, OTHER } context;
 
 typedef struct node {
-    int32_t label, type, durations;                /* atoms, -1: none */
+    int32_t label, type, durations, verilog;       /* atoms, -1: none */
     double value[sked_i_op_attributes], parameter; /* weight NAN: not given */
     const char *at;                                /* NULL: no id yet */
 } node;
@@ -202,6 +202,8 @@ static sked_status node_value(reader *r)
         return take_atom(r, &n->type);
     if (key_is(r, "durations"))
         return take_atom(r, &n->durations);
+    if (key_is(r, "verilog"))
+        return take_atom(r, &n->verilog);
     if (key_is(r, "parameter"))
         return take_parameter(r, &n->parameter);
     return sked_i_word_attribute(r->source, r->key.text, r->key, r->value, false, n->value, NULL, r->err);
@@ -250,7 +252,7 @@ static sked_status open_list(reader *r)
         r->has_graph = true;
     } else if (in == GRAPH && key_is(r, "node")) {
         as = NODE;
-        r->this_node = (node){.label = -1, .type = -1, .durations = -1, .parameter = NAN};
+        r->this_node = (node){.label = -1, .type = -1, .durations = -1, .verilog = -1, .parameter = NAN};
         sked_i_op_presets(r->this_node.value);
         r->this_node.value[sked_i_op_weight] = NAN;
     } else if (in == GRAPH && key_is(r, "edge")) {
@@ -386,6 +388,8 @@ static sked_status build_op(reader *r, sked_builder *b, int32_t i, int64_t *next
         r->source, n->at,
         sked_builder_add_op(b, name, atom_text(r, n->type), n->value[sked_i_op_duration], NULL, &cause));
     SKED_BUILD(r->source, n->at, sked_i_builder_set_values(b, i, n->value, &cause));
+    if (n->verilog >= 0)
+        SKED_BUILD(r->source, n->at, sked_builder_set_verilog(b, i, atom_text(r, n->verilog), &cause));
     if (n->durations >= 0)
         SKED_TRY(sked_i_durations_add(r->source, n->at, atom_text(r, n->durations), b, i, err));
     for (; *next_demand < r->demands && r->demand[*next_demand].owner == i; ++*next_demand) {
@@ -517,6 +521,8 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
         write_string(out, "\n    label", sked_i_names_at(&g->op_names, i));
     if (g->type[i] >= 0)
         write_string(out, "\n    type", sked_graph_op_type(g, i));
+    if (sked_graph_verilog(g, i) != NULL)
+        write_string(out, "\n    verilog", sked_graph_verilog(g, i));
     sked_i_buffer_number_after(out, "\n    duration ", g->duration[i]);
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if (said >> k & 1)

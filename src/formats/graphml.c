@@ -27,6 +27,7 @@ enum {
     NODE_TYPE = N_NUMBERS,
     NODE_USES,
     NODE_DURATIONS,
+    NODE_VERILOG,
     GRAPH_NAME,
     N_PLAIN,
     NODE_DEMAND = N_PLAIN,
@@ -49,6 +50,7 @@ static const struct {
     {"type", IN_NODE},
     {"uses_resource", IN_NODE},
     {"durations", IN_NODE},
+    {"verilog", IN_NODE},
     {"name", IN_GRAPH},
     {"demand:", IN_NODE},
     {"capacity:", IN_GRAPH},
@@ -485,6 +487,8 @@ static void end_node(reader *r)
     numbers_of(r, sked_i_op_table, sked_i_op_attributes, 0, value);
     if (check(r, sked_i_builder_set_values(r->b, op, value, &r->cause)) && r->has >> NODE_DURATIONS & 1u)
         take_durations(r, op);
+    if (r->x->status == SKED_OK && r->has >> NODE_VERILOG & 1u)
+        check(r, sked_builder_set_verilog(r->b, op, r->text[NODE_VERILOG - N_NUMBERS].data, &r->cause));
 }
 
 static void end_edge(reader *r)
@@ -632,6 +636,8 @@ static void write_keys(const sked_graph *g, sked_i_buffer *out)
     char id[24];
     write_key(out, "name", "graph", "name", "", "string");
     write_key(out, "type", "node", "type", "", "string");
+    if (g->verilog != NULL)
+        write_key(out, "verilog", "node", "verilog", "", "string");
     if (g->on_ptr != NULL)
         write_key(out, "durations", "node", "durations", "", "string");
     for (int i = 0; i < EDGE_DELAY; i++) {
@@ -695,6 +701,8 @@ static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *out)
     sked_i_buffer_text(out, "\">");
     if (g->type[op] >= 0)
         write_text(out, "type", sked_graph_op_type(g, op));
+    if (sked_graph_verilog(g, op) != NULL)
+        write_text(out, "verilog", sked_graph_verilog(g, op));
     write_number(out, "duration", g->duration[op]);
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if (said >> k & 1)

@@ -11,6 +11,7 @@ static const sked_read_options no_options;
 typedef struct entry {
     double duration, memory, weight, latency, delay_in, delay_out;
     const char *durations; /* where its object starts, NULL: none */
+    int32_t verilog;       /* in library.verilog, -1: none */
     int64_t n_durations;
     bool has_demand;
     int64_t first_unit, n_units;
@@ -30,6 +31,7 @@ typedef struct library {
     double *capacity;       /* [resources.count] */
     bool declares;          /* the file has "resources" */
     sked_i_names declared;  /* resources of the file, to find repetitions */
+    sked_i_names verilog;   /* expressions */
     sked_i_demand *unit;
     int64_t n_units, unit_cap, entry_cap, capacity_cap;
     int64_t expanded; /* demands that ops have from the library */
@@ -39,9 +41,18 @@ typedef struct library {
 enum { TOP_TYPES, TOP_RESOURCES };
 static const sked_i_json_fields top_fields = SKED_I_JSON_FIELDS("an op library", true, "types", "resources");
 
-enum { TYPE_DURATION, TYPE_MEMORY, TYPE_WEIGHT, TYPE_LATENCY, TYPE_DEMAND, TYPE_DURATIONS, TYPE_DELAY };
+enum {
+    TYPE_DURATION,
+    TYPE_MEMORY,
+    TYPE_WEIGHT,
+    TYPE_LATENCY,
+    TYPE_DEMAND,
+    TYPE_DURATIONS,
+    TYPE_DELAY,
+    TYPE_VERILOG
+};
 static const sked_i_json_fields type_fields = SKED_I_JSON_FIELDS(
-    "a type", true, "duration", "memory", "weight", "latency", "demand", "durations", "delay");
+    "a type", true, "duration", "memory", "weight", "latency", "demand", "durations", "delay", "verilog");
 
 static const char *lower_case(sked_i_buffer *out, const char *s, size_t size)
 {
@@ -134,12 +145,28 @@ static void read_durations(library *lib, entry *e)
     sked_i_durations_each(&lib->j, &lib->text, count_duration, &e->n_durations);
 }
 
+enum { longest_verilog = 4096 }; /* every op of the type has it */
+
+static void read_verilog(library *lib, entry *e)
+{
+    bool fresh;
+    sked_i_json_text(&lib->j, "a type's Verilog", &lib->text);
+    if (lib->text.size > longest_verilog)
+        sked_i_json_fail(&lib->j, "Verilog of more than %d bytes", longest_verilog);
+    if (lib->j.status != SKED_OK)
+        return;
+    e->verilog = sked_i_names_add(&lib->verilog, lib->text.data, (size_t)lib->text.size, &fresh);
+    if (e->verilog < 0)
+        sked_i_json_no_memory(&lib->j);
+}
+
 static void read_type(library *lib, entry *e)
 {
     sked_i_json *j = &lib->j;
     uint32_t seen = 0;
     double *const number[] = {&e->duration, &e->memory, &e->weight, &e->latency};
-    *e = (entry){.duration = NAN, .memory = NAN, .weight = NAN, .latency = NAN, .delay_in = NAN};
+    *e = (entry){
+        .duration = NAN, .memory = NAN, .weight = NAN, .latency = NAN, .delay_in = NAN, .verilog = -1};
     sked_i_json_enter(j, '{', "a type");
     for (int k; (k = sked_i_json_field(j, &type_fields, &seen)) >= 0;) {
         if (k == TYPE_DEMAND) {
@@ -148,6 +175,8 @@ static void read_type(library *lib, entry *e)
             read_durations(lib, e);
         } else if (k == TYPE_DELAY) {
             sked_i_delay_read(j, &e->delay_in, &e->delay_out);
+        } else if (k == TYPE_VERILOG) {
+            read_verilog(lib, e);
         } else {
             *number[k] = sked_i_json_number(j, type_fields.names[k]);
             if (*number[k] < 0)
@@ -298,6 +327,8 @@ static sked_status add_ops(library *lib, const int32_t *match, sked_builder *b, 
             SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_in], i, e->delay_in, err));
             SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_out], i, e->delay_out, err));
         }
+        if (e->verilog >= 0)
+            SKED_TRY(sked_builder_set_verilog(b, i, sked_i_names_at(&lib->verilog, e->verilog), err));
         SKED_TRY(add_durations(lib, e, b, i, err));
         SKED_TRY(add_units(lib, e, b, i, err));
     }
@@ -355,6 +386,7 @@ sked_status sked_i_library_parse(const char *name, const char *text, size_t size
     sked_i_names_free(&lib.types);
     sked_i_names_free(&lib.declared);
     sked_i_names_free(&lib.resources);
+    sked_i_names_free(&lib.verilog);
     sked_i_buffer_free(&lib.text);
     sked_i_arena_free(&lib.arena);
     return st;

@@ -10,7 +10,7 @@ typedef struct reader {
     sked_i_arena arena;
     sked_i_json j;
     sked_builder *b;
-    sked_i_buffer name, type, key;
+    sked_i_buffer name, type, key, verilog;
     sked_i_demand *demand; /* of the op being read */
     int64_t n_demands, demand_cap;
     const char *durations;               /* of the op being read: where its object starts, NULL: none */
@@ -26,9 +26,9 @@ static const sked_i_json_fields resource_fields = SKED_I_JSON_FIELDS("a resource
 
 /* The attributes of the table come first, by their number there. */
 #define SKED_X(name, kind, preset, column, meaning) #name,
-enum { OP_NAME = sked_i_op_attributes, OP_TYPE, OP_DURATIONS, OP_DEMAND, OP_DELAY };
+enum { OP_NAME = sked_i_op_attributes, OP_TYPE, OP_DURATIONS, OP_DEMAND, OP_DELAY, OP_VERILOG };
 static const sked_i_json_fields op_fields = SKED_I_JSON_FIELDS(
-    "an op", true, SKED_I_OP_ATTRIBUTES(SKED_X) "name", "type", "durations", "demand", "delay");
+    "an op", true, SKED_I_OP_ATTRIBUTES(SKED_X) "name", "type", "durations", "demand", "delay", "verilog");
 
 enum { EDGE_FROM = sked_i_edge_attributes, EDGE_TO };
 static const sked_i_json_fields edge_fields =
@@ -127,6 +127,8 @@ static void read_op(reader *r)
             sked_i_json_text(j, "an op's name", &r->name);
         else if (k == OP_TYPE)
             sked_i_json_text(j, "an op's type", &r->type);
+        else if (k == OP_VERILOG)
+            sked_i_json_text(j, "an op's Verilog", &r->verilog);
         else if (k == OP_DEMAND)
             read_demand(r);
         else if (k == OP_DURATIONS)
@@ -146,6 +148,8 @@ static void read_op(reader *r)
                                                  value[sked_i_op_duration], &op, &r->j.cause));
     if (j->status == SKED_OK)
         sked_i_json_check(&r->j, sked_i_builder_set_values(r->b, op, value, &r->j.cause));
+    if (j->status == SKED_OK && SKED_I_JSON_HAS(seen, OP_VERILOG))
+        sked_i_json_check(&r->j, sked_builder_set_verilog(r->b, op, r->verilog.data, &r->j.cause));
     if (r->n_demands > 0)
         add_demands(r, op);
     if (r->durations != NULL && j->status == SKED_OK)
@@ -255,6 +259,7 @@ cleanup:
     sked_i_buffer_free(&r.name);
     sked_i_buffer_free(&r.type);
     sked_i_buffer_free(&r.key);
+    sked_i_buffer_free(&r.verilog);
     sked_i_arena_free(&r.arena);
     return st;
 }
@@ -320,6 +325,8 @@ static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
     for (int k = sked_i_op_duration + 1; k < sked_i_op_attributes; k++)
         if ((said & ~delays) >> k & 1)
             write_attribute(out, &sked_i_op_table[k].info, value[k]);
+    if (sked_graph_verilog(g, op) != NULL)
+        sked_i_buffer_json_after(out, ",\"verilog\":", sked_graph_verilog(g, op));
     sked_i_buffer_char(out, '}');
 }
 

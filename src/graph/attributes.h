@@ -27,13 +27,16 @@
     X(keep, FLAG, 0, USED, "its value stays in memory to the end")                             \
     X(delay_in, AMOUNT, 0, USED, "time from its inputs to its first register, or through it")  \
     X(delay_out, AMOUNT, 0, USED, "time from its last register to its outputs, or through it") \
+    X(output, FLAG, 0, USED, "its value is a result of the graph")                             \
+    X(output_not, FLAG, 0, USED, "the inverse of its value is a result of the graph")          \
     SKED_I_MORE_OP_ATTRIBUTES(X)
 
-#define SKED_I_EDGE_ATTRIBUTES(X)                                                        \
-    X(lag, REAL, NAN, ALWAYS, "start to start; by default the duration of the first op") \
-    X(bytes, AMOUNT, 0, ALWAYS, "amount that passes")                                    \
-    X(distance, COUNT, 0, ALWAYS, "iterations that it crosses")                          \
-    X(order, FLAG, 0, USED, "it orders its ops and passes no value")                     \
+#define SKED_I_EDGE_ATTRIBUTES(X)                                                           \
+    X(lag, REAL, NAN, ALWAYS, "start to start; by default the duration of the first op")    \
+    X(bytes, AMOUNT, 0, ALWAYS, "amount that passes")                                       \
+    X(distance, COUNT, 0, ALWAYS, "iterations that it crosses")                             \
+    X(order, FLAG, 0, USED, "it orders its ops and passes no value")                        \
+    X(operand, COUNT, 0, USED, "operands of an op stand by this number, then by their ops") \
     SKED_I_MORE_EDGE_ATTRIBUTES(X)
 
 #define SKED_I_TYPE_AMOUNT double

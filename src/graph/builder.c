@@ -9,6 +9,7 @@
 struct sked_builder {
     sked_graph g; /* its columns grow until finish checks them and hands them over */
     int64_t op_cap, edge_cap, on_ptr_cap, demand_ptr_cap; /* op_cap and edge_cap: of every column */
+    int64_t verilog_cap;
     int64_t n_demands, demand_resource_cap, demand_amount_cap;
     int64_t n_on, on_name_cap, on_duration_cap, on_last_cap, capacity_cap;
     int32_t *on_last;   /* [g.on_names.count] op + 1 that named it last, to find repetitions */
@@ -39,7 +40,8 @@ sked_status sked_builder_create(sked_builder **out, sked_error *err)
 static void clear(sked_graph *g)
 {
     sked_i_arena_free(&g->arena);
-    sked_i_names *const tables[] = {&g->op_names, &g->type_names, &g->resource_names, &g->on_names};
+    sked_i_names *const tables[] = {&g->op_names, &g->type_names, &g->resource_names, &g->on_names,
+                                    &g->verilog_names};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         sked_i_names_free(tables[i]);
 }
@@ -152,6 +154,7 @@ static bool grow_ops(sked_builder *b, int64_t need)
     sked_graph *g = &b->g;
     return grow_columns(b, sked_i_op_table, sked_i_op_attributes, b->op_cap, need) &&
            SKED_OWN_GROW(&g->arena, g->demand_ptr, b->demand_ptr_cap, need + 1) &&
+           (g->verilog == NULL || SKED_OWN_GROW(&g->arena, g->verilog, b->verilog_cap, need)) &&
            (g->on_ptr == NULL || SKED_OWN_GROW(&g->arena, g->on_ptr, b->on_ptr_cap, need + 1)) &&
            SKED_OWN_GROW(&g->arena, g->type, b->op_cap, need);
 }
@@ -254,6 +257,8 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
     put_presets(b, sked_i_op_table, sked_i_op_attributes, op);
     b->g.duration[op] = duration;
     b->g.type[op] = type_id;
+    if (b->g.verilog != NULL)
+        b->g.verilog[op] = -1;
     if (op == 0)
         b->g.demand_ptr[0] = 0;
     b->g.demand_ptr[op + 1] = b->n_demands;
@@ -329,6 +334,31 @@ sked_status sked_builder_set_weight(sked_builder *b, int32_t op, double weight, 
 sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep, sked_error *err)
 {
     return sked_i_builder_set(b, &sked_i_op_table[sked_i_op_keep], op, keep, err);
+}
+
+sked_status sked_builder_set_verilog(sked_builder *b, int32_t op, const char *verilog, sked_error *err)
+{
+    REFUSE_FAILED(b);
+    sked_graph *g = &b->g;
+    char label[80];
+    bool fresh = false;
+    if (op < 0 || op >= g->n_ops)
+        return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "no op %d", (int)op);
+    if (g->verilog == NULL) {
+        if (!SKED_OWN_GROW(&g->arena, g->verilog, b->verilog_cap, b->op_cap))
+            return NO_MEMORY(b);
+        memset(g->verilog, 0xff, (size_t)g->n_ops * sizeof *g->verilog);
+    }
+    const int32_t name = sked_i_names_add(&g->verilog_names, verilog, strlen(verilog), &fresh);
+    if (name < 0)
+        return NO_MEMORY(b);
+    const char *wrong = fresh ? sked_i_expression_wrong(verilog) : NULL;
+    if (wrong != NULL)
+        return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op '%s': Verilog '%s': %s",
+                            sked_i_op_label(g, op, label, sizeof label), sked_i_quoted_text(verilog).text,
+                            wrong);
+    g->verilog[op] = name;
+    return SKED_OK;
 }
 
 /* The first duration by device: the column begins, empty for all ops there are. */

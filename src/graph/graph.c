@@ -57,6 +57,25 @@ const char *sked_graph_op_type(const sked_graph *g, int32_t op)
     return g->type[op] < 0 ? NULL : sked_i_names_at(&g->type_names, g->type[op]);
 }
 
+const char *sked_graph_verilog(const sked_graph *g, int32_t op)
+{
+    return g->verilog == NULL || g->verilog[op] < 0 ? NULL
+                                                    : sked_i_names_at(&g->verilog_names, g->verilog[op]);
+}
+
+int64_t sked_i_operands(const sked_graph *g, int32_t op, sked_i_keyed *item)
+{
+    int64_t count = 0;
+    for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
+        const int64_t e = g->pred_edge[k];
+        if (sked_i_passes(g, e))
+            item[count++] = (sked_i_keyed){g->edge_operand != NULL ? (uint64_t)g->edge_operand[e] : 0, e};
+    }
+    if (g->edge_operand != NULL)
+        sked_i_sort_keyed(item, item + count, count);
+    return count;
+}
+
 double sked_graph_duration(const sked_graph *g, int32_t op)
 {
     return g->duration[op];
@@ -150,11 +169,16 @@ static bool same_names(const sked_graph *a, const sked_graph *b)
     return true;
 }
 
+static bool same_text(const char *s, const char *t)
+{
+    return s == t || (s != NULL && t != NULL && strcmp(s, t) == 0);
+}
+
 static bool same_ops(const sked_graph *a, const sked_graph *b)
 {
     for (int32_t i = 0; i < a->n_ops; i++) {
-        const char *s = sked_graph_op_type(a, i), *t = sked_graph_op_type(b, i);
-        if ((s == NULL) != (t == NULL) || (s && strcmp(s, t) != 0) ||
+        if (!same_text(sked_graph_op_type(a, i), sked_graph_op_type(b, i)) ||
+            !same_text(sked_graph_verilog(a, i), sked_graph_verilog(b, i)) ||
             a->demand_ptr[i + 1] != b->demand_ptr[i + 1])
             return false;
     }
@@ -220,7 +244,9 @@ sked_status sked_i_graph_copy_values(const sked_graph *g, int32_t op, sked_build
 {
     double value[sked_i_op_attributes];
     (void)sked_i_op_said(g, op, value);
-    return sked_i_builder_set_values(b, to, value, err);
+    const char *verilog = sked_graph_verilog(g, op);
+    const sked_status st = sked_i_builder_set_values(b, to, value, err);
+    return st == SKED_OK && verilog != NULL ? sked_builder_set_verilog(b, to, verilog, err) : st;
 }
 
 sked_status sked_i_graph_copy_placement(const sked_graph *g, int32_t op, sked_builder *b, sked_error *err)

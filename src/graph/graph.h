@@ -9,6 +9,8 @@
 #define SKED_GRAPH_GRAPH_H
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/sort.h"
+#include "base/text.h"
 #include "graph/attributes.h"
 
 #include <assert.h>
@@ -36,12 +38,13 @@ struct sked_graph {
     SKED_I_OP_ATTRIBUTES(SKED_X)
 #undef SKED_X
     int32_t *type;         /* [n_ops], -1: untyped */
+    int32_t *verilog;      /* [n_ops] index in verilog_names, -1: none; NULL: all have none */
     int64_t *on_ptr;       /* [n_ops + 1] durations by device; NULL: there are none */
     int32_t *on_name;      /* index in on_names, each at most once within an op */
     double *on_duration;   /* INFINITY: cannot run there */
     sked_i_names on_names; /* names of devices and device types */
     sked_i_names op_names; /* count 0: every op is called by its index */
-    sked_i_names type_names, resource_names;
+    sked_i_names type_names, resource_names, verilog_names;
     double *capacity; /* [n_resources], INFINITY: unlimited */
 
     int64_t *demand_ptr;      /* [n_ops + 1] */
@@ -73,6 +76,10 @@ static inline bool sked_i_passes(const sked_graph *g, int64_t e)
     return g->edge_order == NULL || !g->edge_order[e];
 }
 
+/* The edges that bring op its operands, in their order, in .value of item, which has room for twice its
+ * in-edges. How many. */
+int64_t sked_i_operands(const sked_graph *g, int32_t op, sked_i_keyed *item);
+
 /* Names: add returns the index (existing one with *fresh false), or -1 without memory. */
 int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *fresh);
 int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size); /* -1: none */
@@ -85,6 +92,22 @@ static inline const char *sked_i_names_at(const sked_i_names *t, int32_t i)
 
 /* Name of an op for messages: its name or index, quoted safely, in buf. */
 const char *sked_i_op_label(const sked_graph *g, int32_t op, char *buf, size_t size);
+
+/* What is wrong with the text of an expression; NULL: nothing. */
+const char *sked_i_expression_wrong(const char *text);
+/*
+ * The next part of an expression from *at on, *size bytes, where *at then stands behind it. Which operand it
+ * is, or of another kind: text to be copied, "...", or what no expression may have (also its end).
+ */
+enum { SKED_I_EXPRESSION_TEXT = -1, SKED_I_EXPRESSION_REST = -2, SKED_I_EXPRESSION_WRONG = -3 };
+int64_t sked_i_expression_part(const char **at, size_t *size);
+/* The name of operand k in Verilog: a, b, ..., z, a1, b1, ... */
+static inline void sked_i_operand_name(sked_i_buffer *out, int64_t k)
+{
+    sked_i_buffer_char(out, (char)('a' + k % 26));
+    if (k >= 26)
+        sked_i_buffer_int(out, k / 26);
+}
 
 /* A demand of an op that cannot be added yet. */
 typedef struct sked_i_demand {

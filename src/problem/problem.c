@@ -16,6 +16,8 @@ bool sked_i_has_device_memory(const sked_problem *p)
 
 bool sked_i_is_output(const sked_graph *g, int32_t op)
 {
+    if ((g->output != NULL && g->output[op]) || (g->output_not != NULL && g->output_not[op]))
+        return true;
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
         if (sked_i_passes(g, e))
             return false;

@@ -1,4 +1,5 @@
 /* Rows of a view: devices, or resources whose ops are packed into rows by interval colouring. */
+#include "problem/chaining.h"
 #include "report/label.h"
 #include "report/view.h"
 
@@ -109,7 +110,7 @@ static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, 
     SKED_OWN(&work, k.busy.at, n);
     SKED_OWN(&work, k.free.at, n);
     SKED_OWN(&work, k.limit, n * (v->copies + 1));
-    if (v->schedule->ii > 0) {
+    if (v->schedule->ii > 0 && !v->in_cycles) {
         phase_item *item;
         SKED_OWN(&work, item, n);
         pack_modulo(&k, bar, n, item, v->copies);
@@ -139,7 +140,13 @@ static int by_row(const void *x, const void *y)
 
 static void add_bar(sked_i_view *v, int32_t op, int32_t row, double demand)
 {
-    v->bar[v->n_bars++] = (sked_i_bar){v->schedule->start[op], sked_i_view_finish(v, op), demand, op, row, 1};
+    sked_i_bar *const b = &v->bar[v->n_bars++];
+    *b = (sked_i_bar){v->schedule->start[op], sked_i_view_finish(v, op), demand, op, row, 1};
+    if (v->in_cycles && sked_i_is_combinational(v->graph, op)) {
+        b->start += v->schedule->phase[op] / v->problem->clock;
+        b->finish = b->start + sked_i_delay_in(v->graph, op) / v->problem->clock;
+    }
+    v->last = fmax(v->last, b->finish);
 }
 
 static int by_number(const void *x, const void *y)

@@ -45,7 +45,8 @@ sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_
     SKED_TRY(take_times(v, err));
     v->makespan = sked_i_schedule_makespan(v->graph, v->schedule);
     v->tolerance = time_tolerance(v);
-    if (v->schedule->ii > 0) {
+    v->in_cycles = v->problem->clock > 0 && v->schedule->ii == 1 && v->schedule->phase != NULL;
+    if (v->schedule->ii > 0 && !v->in_cycles) {
         const double overlapped = ceil(v->makespan / v->schedule->ii);
         v->copies = overlapped < SKED_I_MAX_COPIES ? (int32_t)overlapped : SKED_I_MAX_COPIES;
     }
@@ -69,6 +70,6 @@ void sked_i_view_free(sked_i_view *v)
 
 double sked_i_view_end(const sked_i_view *v)
 {
-    const double end = v->makespan + v->copies * v->schedule->ii;
+    const double end = fmax(v->makespan + v->copies * v->schedule->ii, v->last);
     return end > 0 ? end : 1;
 }

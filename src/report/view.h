@@ -64,6 +64,8 @@ typedef struct sked_i_view {
     double makespan;
     double tolerance; /* two times this close are equal: 0 where all times are integers */
     int32_t copies;   /* iterations shown after the first; 0: not pipelined */
+    double last;      /* where the last bar ends */
+    bool in_cycles;   /* a clock at interval 1: one iteration, ops where they stand in their cycle */
 
     sked_i_view_group *group;
     int32_t n_groups, n_rows;

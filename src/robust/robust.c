@@ -193,6 +193,9 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
     if (target == NULL)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "robust scheduling needs a target; see `sked targets`");
     SKED_TRY(check_options(opt, err));
+    if (opt->measure == NULL && sked_target_takes_pipelines(target))
+        SKED_TRY(sked_i_fail(err, SKED_ERR_ARGUMENT, "target %s measures pipelines: sked_robust_pipeline",
+                             target));
     SKED_TRY(open_target(&run, target, err));
     if ((r.target = sked_i_strdup(target)) == NULL)
         SKED_TRY(sked_i_no_memory(err));

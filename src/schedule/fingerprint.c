@@ -35,19 +35,26 @@ static uint64_t mix_names(uint64_t h, const sked_i_names *names)
     return h;
 }
 
+/* A column that there is only where it is used counts by what it says, so that new ones change nothing. */
 static uint64_t mix_attributes(uint64_t h, const sked_graph *g, const sked_i_attribute *table, int attributes,
                                int64_t count)
 {
     for (int k = 0; k < attributes; k++)
-        for (int64_t i = 0; i < count; i++)
-            h = mix_double(h, sked_i_attribute_get(g, &table[k], i));
+        for (int64_t i = 0; i < count; i++) {
+            const double x = sked_i_attribute_get(g, &table[k], i);
+            if (!table[k].when_used)
+                h = mix_double(h, x);
+            else if (!sked_i_attribute_same(x, table[k].info.preset))
+                h = mix_double(mix(mix(h, k), i), x);
+        }
     return h;
 }
 
 /* All but its name, which is that of a file. */
 static uint64_t mix_graph(uint64_t h, const sked_graph *g)
 {
-    const sked_i_names *const names[] = {&g->op_names, &g->type_names, &g->resource_names, &g->on_names};
+    const sked_i_names *const names[] = {&g->op_names, &g->type_names, &g->resource_names, &g->on_names,
+                                         &g->verilog_names};
     h = mix(mix(h, g->n_ops), g->n_edges);
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         h = mix_names(h, names[k]);
@@ -57,6 +64,7 @@ static uint64_t mix_graph(uint64_t h, const sked_graph *g)
         h = mix(mix(h, g->edge_from[e]), g->edge_to[e]);
     for (int32_t i = 0; i < g->n_ops; i++) {
         h = mix(mix(h, g->type[i]), g->demand_ptr[i + 1]);
+        h = g->verilog != NULL ? mix(h, g->verilog[i]) : h;
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
             h = mix_double(mix(h, g->demand_resource[k]), g->demand_amount[k]);
         for (int64_t k = g->on_ptr ? g->on_ptr[i] : 0; g->on_ptr && k < g->on_ptr[i + 1]; k++)

@@ -576,6 +576,7 @@ static void hold_value(const judge *j, store *x, int32_t op)
         h->begin = fmin(h->begin, arrival);
         h->end = fmax(h->end, release);
     }
+    output = output || (g->output != NULL && g->output[op]) || (g->output_not != NULL && g->output_not[op]);
     if ((g->keep != NULL && g->keep[op]) || (output && j->p->io == SKED_IO_ALIGNED))
         end = fmax(end, x->end);
     x->device[own] = home;

@@ -129,10 +129,13 @@ static sked_status take_trace(sked_i_trace *run, int32_t n, const sked_schedule 
             best = &run[k];
     if (best == NULL)
         return SKED_OK;
+    if (s->device == NULL)
+        goto cleanup;
     m->device = sked_i_alloc(s->ops, sizeof *m->device);
     if (m->device == NULL)
         return sked_i_no_memory(err);
     memcpy(m->device, s->device, (size_t)s->ops * sizeof *m->device);
+cleanup:
     m->start = best->start;
     m->finish = best->finish;
     *best = (sked_i_trace){0};

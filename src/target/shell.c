@@ -53,6 +53,20 @@ static _Noreturn void become_program(const sked_i_shell_command *p, int output)
     _exit(127);
 }
 
+/* By a process of its own, which ends the others first: they write there. */
+static void remove_folder(const char *path)
+{
+    const pid_t group = getpgrp(), child = fork();
+    while (child > 0) /* it ends this process, too, once it has left the group */
+        pause();
+    if (child < 0)
+        return;
+    setpgid(0, 0);
+    kill(-group, SIGKILL);
+    execl("/bin/rm", "rm", "-rf", "--", path, (char *)NULL);
+    _exit(127);
+}
+
 /* Only calls that are safe in the child of a process with threads. */
 static _Noreturn void watch(const sked_i_shell_command *p, const int *output, const int *lifeline)
 {
@@ -67,6 +81,8 @@ static _Noreturn void watch(const sked_i_shell_command *p, const int *output, co
     close(output[write_end]);
     while (shell > 0 && waitpid(shell, &status, WNOHANG) == 0) {
         if (poll(&line, 1, ms) > 0) {
+            if (p->folder)
+                remove_folder(p->file);
             unlink(p->file);
             kill(0, SIGKILL); /* this process, too */
         }

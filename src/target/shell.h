@@ -10,6 +10,7 @@ enum { SKED_I_SHELL_OUTPUT = 64 << 20 };
 typedef struct sked_i_shell_command {
     const char *command;               /* for /bin/sh; "$1" is the file */
     const char *file;                  /* removed if this process dies while the program runs */
+    bool folder;                       /* it is a folder: with all that is in it */
     double timeout;                    /* seconds */
     const volatile sig_atomic_t *stop; /* or NULL */
 } sked_i_shell_command;

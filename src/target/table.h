@@ -12,4 +12,5 @@
     X(simgrid)              \
     X(command)              \
     X(torch)                \
-    X(onnxruntime)
+    X(onnxruntime)          \
+    X(ice40)

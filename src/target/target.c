@@ -3,6 +3,7 @@
 
 #include "base/sized.h"
 #include "base/text.h"
+#include "problem/chaining.h"
 #include "target/table.h"
 
 #include <assert.h>
@@ -69,9 +70,27 @@ static sked_status open_parts(sked_target *t, sked_error *err)
     return st;
 }
 
+/* No devices, so nothing to replay. The work is the clock: a time below it is a speedup above 1. */
+static sked_status prepare_pipelines(sked_target *t, const sked_problem *p, sked_error *err)
+{
+    if (p->devices > 0 || p->ii != 1 || !(p->clock > 0))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "target %s measures pipelines: it goes with a clock and --ii 1, without devices",
+                           t->part[0].kind->info.name);
+    sked_problem any = *p; /* delays of the graph are an opinion: the target knows better */
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        any.clock = fmax(any.clock, fmax(sked_i_delay_in(p->graph, i), sked_i_delay_out(p->graph, i)));
+    const sked_status st = sked_problem_check(&any, err);
+    t->problem = *p;
+    t->work = p->clock;
+    return st == SKED_OK ? t->part[0].kind->prepare(t, t->part[0].setting, err) : st;
+}
+
 sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_error *err)
 {
     sked_status st = SKED_OK;
+    if (t->n_parts > 0 && t->part[0].kind->pipelines)
+        return prepare_pipelines(t, p, err);
     if (p->devices <= 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "a target measures schedules on devices: give their number");
@@ -143,6 +162,17 @@ void sked_i_target_seek(sked_target *t, int64_t number)
     assert(number >= 0);
     t->runs =
         (uint64_t)number * (uint64_t)(t->common[SKED_I_TARGET_WARM_UP] + t->common[SKED_I_TARGET_REPEAT]);
+}
+
+bool sked_target_takes_pipelines(const char *spec)
+{
+    for (int i = 0; i < n_targets; i++) {
+        const size_t n = strlen(targets[i]->info.name);
+        if (targets[i]->pipelines && strncmp(spec, targets[i]->info.name, n) == 0 &&
+            strchr(":,+", spec[n]) != NULL)
+            return true;
+    }
+    return false;
 }
 
 double sked_target_work(const sked_target *t)

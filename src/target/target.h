@@ -83,6 +83,7 @@ struct sked_target {
 typedef struct sked_i_target {
     sked_target_info info;
     bool free_text;      /* what stands behind the colon is no option list */
+    bool pipelines;      /* measures schedules with an interval of 1, without devices, against a clock */
     bool simulated;      /* it has a `run`, and yet several processes may measure at once */
     int repeat, warm_up; /* presets of its own for these common options; 0: those of all */
     /*

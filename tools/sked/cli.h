@@ -52,19 +52,19 @@ enum {
     X(lifetime, TEXT, "lifetime", "start|finish|result", NULL, 0, 0, ON_MACHINE,                             \
       "readers let a value go when they start, or when they finish; result: when they start, and it begins " \
       "when it is there; preset: result with a clock, finish with a memory limit, else start")               \
-    X(clock, REAL, "clock", "T", 0, 1e-300, 1e300, ON_MACHINE,                                               \
+    X(clock, REAL, "clock", "T", 0, 1e-300, 1e300, ON_MACHINE | ON(robust),                                  \
       "clock period: ops with a delay share a cycle while their delays in a chain fit it")                   \
-    X(io, TEXT, "io", "free|aligned", NULL, 0, 0, ON_MACHINE,                                                \
+    X(io, TEXT, "io", "free|aligned", NULL, 0, 0, ON_MACHINE | ON(robust),                                   \
       "aligned: ops without predecessors start at 0, and values without readers live to the end")            \
     X(train_devices, INT, "devices", "N", 4, 1, 1000000, ON(train), "number of devices to train for")        \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
       "scheduling method; `sked methods` lists them")                                                        \
     X(robust_method, TEXT, "method", "M", NULL, 0, 0, ON(robust),                                            \
       "--one-shot: candidates of this method only; without it, compare several methods")                     \
-    X(objective, TEXT, "objective", "O", NULL, 0, 0, ON_SOLVE,                                               \
+    X(objective, TEXT, "objective", "O", NULL, 0, 0, ON_SOLVE | ON(robust),                                  \
       "what to minimise: one of the objectives below; --ii auto alone selects ii, or makespan where "        \
       "the method takes no ii")                                                                              \
-    X(horizon, REAL, "horizon", "D", INFINITY, 0, 1e300, ON_MACHINE, "latest finish allowed")                \
+    X(horizon, REAL, "horizon", "D", INFINITY, 0, 1e300, ON_MACHINE | ON(robust), "latest finish allowed")   \
     X(ii, TEXT, "ii", "K|auto", NULL, 0, 0, ON_SOLVE,                                                        \
       "initiation interval of a pipelined loop; auto: find the smallest")                                    \
     X(alpha, REAL, "alpha", "A", 1, 0, 1e300, ON_SOLVE, "weight of communication in objective cost")         \
@@ -130,6 +130,8 @@ enum {
       "gather candidates, measure the best of them, learn nothing")                                          \
     X(robust_local, TEXT, "local", "on|off", "on", 0, 0, ON(robust),                                         \
       "--one-shot: reassign the devices of candidates to shorten transfers")                                 \
+    X(own_delays, FLAG, "own-delays", "", false, 0, 0, ON(robust),                                           \
+      "target ice40: the library's delays times a factor that is measured, to compare with")                 \
     X(model, READ, "model", "FILE", NULL, 0, 0, ON_DRAW, "gflownet model; without it, the built-in one")     \
     X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sample),                                          \
       "small: greedy, large: diverse; 0: several that follow the size of the problem")                       \
@@ -215,6 +217,9 @@ void print_families(FILE *out);
 sked_status check_extensions(const arguments *a, bool candidates, sked_error *err);
 void complete_arguments(arguments *a); /* robust: what is resumed goes on where no log is given */
 bool to_stdout(const arguments *a);    /* -o -: standard output has the schedule and nothing else */
+
+/* pipeline.c: sked robust, where the target takes pipelines. */
+sked_status robust_pipeline(arguments *a, const sked_robust_options *opt, sked_error *err);
 
 /* setup.c: a graph and a problem from the options. */
 typedef struct setup {

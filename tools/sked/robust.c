@@ -38,6 +38,10 @@ static bool wants_machine(const arguments *a)
 static sked_status check_arguments(const arguments *a, sked_error *err)
 {
     const char *wrong = misplaced(a);
+    if (a->clock > 0 || a->io != NULL || a->objective != NULL || a->horizon < INFINITY || a->own_delays)
+        return fail(
+            err, SKED_ERR_ARGUMENT,
+            "--clock, --io, --objective, --horizon and --own-delays are for pipelines: --target ice40");
     if (a->target == NULL || (a->devices == 0 && a->machine == NULL))
         return fail(err, SKED_ERR_ARGUMENT,
                     "`sked robust` needs --devices N or --machine FILE, and --target T (see `sked targets`)");
@@ -366,7 +370,13 @@ sked_status run_robust(arguments *a, sked_error *err)
     follower f = {0};
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r};
-    sked_status st = check_arguments(a, err);
+    sked_status st = SKED_OK;
+    if (a->target != NULL && sked_target_takes_pipelines(a->target)) {
+        fill_options(a, &opt, &f);
+        opt.progress = show_progress;
+        return robust_pipeline(a, &opt, err);
+    }
+    st = check_arguments(a, err);
     if (st != SKED_OK)
         return st;
     fill_options(a, &opt, &f);

@@ -223,22 +223,25 @@ static sked_status make_links(sked_i_bind *b, sked_error *err)
 {
     const sked_graph *g = b->problem->graph;
     sked_status st = SKED_OK;
+    sked_i_keyed *operand = NULL;
+    SKED_NEW(operand, 2 * g->n_edges);
     SKED_OWN(&b->arena, b->link, g->n_edges + b->items);
     for (int32_t i = 0; i < g->n_ops; i++)
-        for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
-            const int64_t e = g->pred_edge[k];
+        for (int64_t k = 0, count = sked_i_operands(g, i, operand); k < count; k++) {
+            const int64_t e = operand[k].value;
             const int32_t from = g->edge_from[e], first = b->register_item[from];
             if (!passes_value(b, e))
                 continue;
             const double age = read_age(b, e, value_begin(b, from));
             const bool stored = first < b->register_item[from + 1] && age > b->slack;
             add_link(b, stored ? first + (int32_t)registers_by(b, age) - 1 : maker(b, from), maker(b, i),
-                     (int32_t)(k - g->pred_ptr[i]));
+                     (int32_t)k);
         }
     for (int32_t i = 0; i < g->n_ops; i++)
         for (int32_t m = b->register_item[i]; m < b->register_item[i + 1]; m++)
             add_link(b, m > b->register_item[i] ? m - 1 : maker(b, i), m, 0);
 cleanup:
+    free(operand);
     return st;
 }
 

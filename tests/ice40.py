@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""`sked robust --target ice40`: with tools of our own, whose delays are known, and with Yosys and nextpnr where there are.
+
+Usage: ice40.py SKED SOURCE_FOLDER [PART]; PART runs only tests with it in their name.
+"""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+ONLY = sys.argv[3] if len(sys.argv) > 3 else ""
+FIR = os.path.join(SOURCE, "examples", "fir.dot")
+LIBRARY = os.path.join(SOURCE, "examples", "delays.json")
+passed, failed = 0, 0
+
+
+def test(function):
+    """Runs the function at once in a folder of its own and counts it."""
+    global passed, failed
+    if ONLY not in function.__name__:
+        return function
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            function(folder)
+            passed += 1
+        except Exception as problem:  # any failure is reported and counted
+            failed += 1
+            print(f"FAILED {function.__name__}: {problem!r}")
+    return function
+
+
+# A nextpnr that reads the module and knows the truth: 3 ns of a stage, 8 of a product, 1.5 of a sum.
+TRUTH = {"*": 8, "+": 1.5}
+NEXTPNR = f"""#!{sys.executable}
+import json, re
+text = open("p.v").read().split("module bench")[0]
+at, by, ends = {{}}, {{}}, []
+for name, expression in re.findall(r"^  wire (?:\\[.*?\\] )?(\\S+) = (.*);", text, re.M):
+    reads = re.findall(r"o\\d[\\w$]*", expression)
+    before = max(reads, key=lambda x: at.get(x, 0), default=None)
+    at[name] = at.get(before, 0) + {TRUTH!r}[re.search("[*+]", expression).group()]
+    by[name] = before
+takes = re.findall(r"^    \\S+ <= (\\S+);", text, re.M) + re.findall(r"^  assign \\S+ = (\\S+);", text, re.M)
+ends = [(x, 3 + at[x]) for x in takes if x in at]
+cell = lambda x: "dut." + x + "_SB_LUT4_O_LC"
+last, total = max(ends, key=lambda x: x[1])
+chain = [last]
+while by.get(chain[0]) in at:
+    chain.insert(0, by[chain[0]])
+steps = [{{"delay": 3, "to": {{"cell": "in_SB_DFFE_Q_1_DFFLC"}}, "type": "clk-to-q"}}]
+done = 0
+for x in chain:
+    steps.append({{"delay": at[x] - done, "to": {{"cell": cell(x)}}, "type": "logic"}})
+    done = at[x]
+json.dump({{"critical_paths": [{{"from": "posedge clk", "to": "posedge clk", "path": steps}},
+                               {{"from": "<async>", "to": "posedge clk", "path": [{{"delay": 99, "to": {{"cell": "x"}}}}]}}],
+            "detailed_net_timings": [{{"net": "n", "endpoints": [{{"cell": cell(x), "delay": t}}]}} for x, t in ends]}},
+          open("r.json", "w"))
+"""
+
+
+def tools(folder, nextpnr, yosys="#!/bin/sh\necho '{}' > p.json\n"):
+    """A PATH with these and the shell's own."""
+    place = os.path.join(folder, "bin")
+    os.makedirs(place, exist_ok=True)
+    for name, text in (("yosys", yosys), ("nextpnr-ice40", nextpnr)):
+        with open(os.path.join(place, name), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(os.path.join(place, name), 0o755)
+    return dict(os.environ, PATH=f"{place}:/usr/bin:/bin")
+
+
+def robust(*words, env=None, status=0):
+    done = subprocess.run([SKED, "robust", FIR, "--library", LIBRARY, "--target", *words], capture_output=True, text=True, env=env,
+                          timeout=600)  # fmt: skip
+    assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+    return done.stdout if status == 0 else done.stderr
+
+
+def least(clock, folder):
+    """The least registers with the true delays."""
+    with open(f"{folder}/true.json", "w", encoding="utf-8") as file:
+        types = {"mul": {"duration": 0, "memory": 16, "delay": 8}, "add": {"duration": 0, "memory": 16, "delay": 1.5}}
+        json.dump({"types": types}, file)
+    done = subprocess.run([SKED, "schedule", FIR, "--library", f"{folder}/true.json", "--clock", str(clock - 3), "--ii", "1",
+                           "--objective", "memory", "--json"], capture_output=True, text=True, check=True)  # fmt: skip
+    return json.loads(done.stdout)["value"]
+
+
+def left_over():
+    return set(glob.glob("/tmp/sked-ice40-*"))
+
+
+@test
+def learns_the_truth(folder):
+    env = tools(folder, NEXTPNR)
+    for clock in (11.1, 12.6, 14.1, 15.6, 30):
+        told = json.loads(robust("ice40", "--clock", str(clock), "--measurements", "12", "--json", env=env))
+        assert told["met"] and told["target_time"] <= clock, told
+        assert told["value"] == least(clock, folder), (clock, told["value"], least(clock, folder))
+        assert told["measurements"] <= 12
+        late = told["runs"][-1]
+        assert told["measurements"] < 4 or abs(late["expected"] / late["time"] - 1) < 0.1, told["runs"]
+        assert max(told["stages"]) == told["target_time"], told
+    same = [robust("ice40", "--clock", "14.1", "--measurements", "5", "--json", env=env) for _ in range(2)]
+    for x in ("stages", "runs", "model", "critical_path"):
+        assert json.loads(same[0])[x] == json.loads(same[1])[x]
+
+
+@test
+def names_the_critical_path(folder):
+    env = tools(folder, NEXTPNR)
+    told = json.loads(robust("ice40", "--clock", "30", "--json", env=env))
+    assert told["value"] == 0 and told["target_time"] == 15.5, told  # a product and three sums in one stage
+    path = told["critical_path"]
+    assert len(path) == 4 and path[0][0] == "m" and path[-1] == "out", path
+
+
+@test
+def cannot_meet(folder):
+    env = tools(folder, NEXTPNR)
+    told = json.loads(robust("ice40", "--clock", "9", "--measurements", "9", "--json", env=env))
+    assert not told["met"] and told["target_time"] == 11, told  # a product alone
+
+
+@test
+def files(folder):
+    env = tools(folder, NEXTPNR)
+    names = [f"{folder}/x.{kind}" for kind in ("v", "json", "html", "svg", "dot")]
+    text = robust("ice40", "--clock", "14.1", *[w for x in names for w in ("-o", x)], env=env)
+    assert "meets 14.1 ns" in text and "critical path" in text, text
+    for x in names:
+        assert os.path.getsize(x) > 100, x
+    with open(names[0], encoding="utf-8") as file:
+        assert "module fir (" in file.read()
+
+
+@test
+def wrong_tools(folder):
+    def message(text, status=9):
+        return robust("ice40", "--clock", "14", "--measurements", "2", env=tools(folder, text), status=status)
+
+    assert "no path" in message("#!/bin/sh\necho '{}' > r.json\n")
+    assert "report" in message("#!/bin/sh\necho '{\"critical_paths\": 3}' > r.json\n")
+    assert "report" in message("#!/bin/sh\necho '{' > r.json\n")
+    assert "error" in message("#!/bin/sh\nrm -f r.json\nexit 1\n")
+    assert "No room" in message("#!/bin/sh\necho 'ERROR: No room on this device'\nexit 1\n")
+    slow = tools(folder, "#!/bin/sh\nsleep 60\n")
+    assert "time-out" in robust("ice40:timeout=0.3", "--clock", "14", "--measurements", "1", env=slow, status=9)
+
+
+@test
+def wrong_words(folder):
+    none = dict(os.environ, PATH=folder)
+    text = robust("ice40", "--clock", "14", env=none, status=6)
+    assert "yosys" in text and "nextpnr-ice40" in text and "Debian" in text, text
+    env = tools(folder, NEXTPNR)
+    assert "--clock" in robust("ice40", env=env, status=2)
+    assert "--devices" in robust("ice40", "--devices", "2", "--clock", "5", env=env, status=2)
+    assert "ice40" in robust("linear", "--devices", "2", "--clock", "5", env=env, status=2)
+    assert "alone" in robust("ice40+jitter", "--clock", "5", env=env, status=2)
+
+
+@test
+def signals(folder):
+    """Ctrl-C ends the tools, and nothing is left; nor where sked is killed."""
+    env = tools(folder, f"#!/bin/sh\necho $$ > {folder}/pid\nsleep 60\n")
+    for number in (signal.SIGINT, signal.SIGKILL):
+        before = left_over()
+        words = [SKED, "robust", FIR, "--library", LIBRARY, "--target", "ice40", "--clock", "14"]
+        process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            if os.path.exists(f"{folder}/pid") and os.path.getsize(f"{folder}/pid") > 1:
+                break
+            time.sleep(0.05)
+        assert left_over() - before
+        with open(f"{folder}/pid", encoding="utf-8") as file:
+            tool = int(file.read())
+        os.remove(f"{folder}/pid")
+        process.send_signal(number)
+        code = process.wait(timeout=20)
+        assert code == (10 if number == signal.SIGINT else -9), code
+        for _ in range(100):
+            if not left_over() - before and not os.path.exists(f"/proc/{tool}"):
+                break
+            time.sleep(0.05)
+        assert not left_over() - before, left_over() - before
+        assert not os.path.exists(f"/proc/{tool}")
+
+
+@test
+def real_tools(folder):
+    if shutil.which("yosys") is None or shutil.which("nextpnr-ice40") is None:
+        print("skipped: no Yosys or nextpnr (Debian packages yosys, nextpnr-ice40)")
+        return
+    graph = {"format": "sked-graph-1", "ops": [], "edges": []}
+    for k in range(5):  # a chain of sums: one takes 3.9 ns between registers, another one 1 ns more
+        graph["ops"].append({"name": f"s{k}", "type": "add", "duration": 0, "memory": 16, "delay": 3.9, "verilog": "a + ..."})
+        graph["edges"] += [[k - 1, k]] if k else []
+    with open(f"{folder}/g.json", "w", encoding="utf-8") as file:
+        json.dump(graph, file)
+    done = subprocess.run([SKED, "robust", f"{folder}/g.json", "--target", "ice40", "--clock", "6.5", "--measurements", "6", "--json"],
+                          capture_output=True, text=True, timeout=600, check=True)  # fmt: skip
+    told = json.loads(done.stdout)
+    # by the library's delays a stage has one sum, and there are four registers of 16 bits between the five
+    assert told["met"] and told["value"] <= 32, told
+    assert told["model"]["overhead"] > 1 and told["model"]["add 16"] < 3, told["model"]
+
+
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
