@@ -5,6 +5,7 @@
  * allocator is the sanitizer's: there the linker (--wrap, tests/CMakeLists.txt) leads our own calls through
  * here, the sanitizer watches what is done after a failure, and its leak check does the counting.
  */
+#define _GNU_SOURCE
 #include "test.h"
 
 #include <limits.h>
@@ -861,6 +862,86 @@ static void hetero_devices(void **state)
     sked_graph_destroy(g);
 }
 
+/* ------------------------------------------------------------------ pipelines */
+
+static const char adders[] =
+    "{\"format\":\"sked-graph-1\",\"ops\":["
+    "{\"name\":\"a b\",\"type\":\"in\",\"duration\":0,\"memory\":4},"
+    "{\"name\":\"reg\",\"type\":\"add\",\"duration\":0,\"memory\":4,\"delay\":2,\"verilog\":\"a + ...\"},"
+    "{\"name\":\"y\",\"type\":\"add\",\"duration\":0,\"memory\":4,\"delay\":2,\"verilog\":\"a + "
+    "b\",\"output\":true}],"
+    "\"edges\":[[0,1],{\"from\":1,\"to\":2,\"operand\":1},[0,2]]}";
+
+static sked_status act_verilog(const void *data, sked_error *err)
+{
+    const char *file = SKED_BINARY_DIR "/test_alloc.v";
+    sked_result r = {.size = sizeof r};
+    sked_report_data report;
+    sked_status st = sked_method_run("registers", data, NULL, &r, err);
+    sked_report_data_init(&report);
+    report.problem = data;
+    if (st == SKED_OK) {
+        report.schedule = r.schedule[0];
+        st = sked_report_write(&report, file, NULL, err);
+        sked_result_clear(&r);
+    }
+    remove(file);
+    return st;
+}
+
+static sked_status act_pipeline(const void *data, sked_error *err)
+{
+    sked_robust_options opt;
+    sked_pipeline_result r = {.size = sizeof r, .trials = -7};
+    sked_robust_options_init(&opt);
+    opt.measurements = 1;
+    opt.iterations = 10;
+    const sked_status st = sked_robust_pipeline(data, "ice40", &opt, true, &r, err);
+    if (st == SKED_OK)
+        sked_pipeline_result_clear(&r);
+    else
+        assert_int_equal(r.trials, -7);
+    return st == SKED_ERR_DEVICE && strstr(err->message, "memory") != NULL ? SKED_ERR_MEMORY : st;
+}
+
+/* A tool that answers without looking. */
+static void make_tool(const char *name, const char *text)
+{
+    char path[600];
+    snprintf(path, sizeof path, SKED_BINARY_DIR "/test_alloc_tools/%s", name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\n%s\n", text);
+    fclose(f);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+static void pipelines(void **state)
+{
+    (void)state;
+    sked_problem p;
+    sked_graph *g = must_graph(adders);
+    sked_problem_init(&p, g);
+    p.clock = 3;
+    p.ii = 1;
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    fail_everywhere("verilog", act_verilog, &p);
+    (void)mkdir(SKED_BINARY_DIR "/test_alloc_tools", 0755);
+    make_tool("yosys", "exit 0");
+    make_tool(
+        "nextpnr-ice40",
+        "echo '{\"critical_paths\":[{\"from\":\"posedge c\",\"to\":\"posedge c\",\"path\":[{\"delay\":2,"
+        "\"to\":{\"cell\":\"x\"}},{\"delay\":1,\"to\":{\"cell\":\"dut.o1$0_LC\"}}]}],\"detailed_net_"
+        "timings\":[{"
+        "\"endpoints\":[{\"cell\":\"o2_LC\",\"delay\":2.5}]}]}' >r.json");
+    char *before = strdup(getenv("PATH"));
+    setenv("PATH", SKED_BINARY_DIR "/test_alloc_tools:/usr/bin:/bin", 1);
+    fail_often("pipelines", act_pipeline, &p, SANITIZED ? 20 : 120);
+    setenv("PATH", before, 1);
+    free(before);
+    sked_graph_destroy(g);
+}
+
 /* In place of sked-simgrid, which need not be there: what matters here is who calls it. */
 #define SIMULATOR SKED_BINARY_DIR "/test_alloc_simulator.sh"
 static void make_simulator(void)
@@ -1039,7 +1120,7 @@ int main(void)
         cmocka_unit_test(every_method),   cmocka_unit_test(regions),         cmocka_unit_test(profiles),
         cmocka_unit_test(hetero_devices), cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),
         cmocka_unit_test(onnx_reader),    cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
-        cmocka_unit_test(loops),          cmocka_unit_test(targets),
+        cmocka_unit_test(loops),          cmocka_unit_test(targets),         cmocka_unit_test(pipelines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PERIODS = 20 };
+enum { PERIODS = 40 };
 
 typedef struct trial {
     sked_pipeline_trial told;
@@ -35,9 +35,9 @@ typedef struct loop {
     const sked_robust_options *opt;
     const sked_problem *problem;
     sked_target *target;
-    sked_i_path_model model;
-    trial *trial;           /* [budget] */
-    sked_i_path_data *data; /* [budget] of those that succeeded */
+    sked_i_path_model model, plain; /* plain: one factor for all delays of the library, for other schedules */
+    trial *trial;                   /* [budget] */
+    sked_i_path_data *data;         /* [budget] of those that succeeded */
     int32_t trials, runs, best;
     choice choice[PERIODS + 1];
     int choices;
@@ -73,15 +73,16 @@ static void look_back(const loop *l, double *bias, double *deviation)
 static void learn(loop *l)
 {
     sked_i_path_fit(&l->model, l->data, l->runs);
+    sked_i_path_fit(&l->plain, l->data, l->runs);
     for (int32_t k = 0; k < l->trials; k++)
         l->trial[k].chain = sked_i_path_chain(&l->model, l->trial[k].told.schedule);
 }
 
 /* ------------------------------------------------------------------ schedules to choose from */
 
-static sked_status fitted_graph(const loop *l, sked_graph **out, sked_error *err)
+static sked_status fitted_graph(const sked_i_path_model *m, sked_graph **out, sked_error *err)
 {
-    const sked_graph *g = l->problem->graph;
+    const sked_graph *g = m->problem->graph;
     sked_builder *b = NULL;
     sked_status st = SKED_OK;
     SKED_TRY(sked_builder_create(&b, err));
@@ -89,7 +90,7 @@ static sked_status fitted_graph(const loop *l, sked_graph **out, sked_error *err
     for (int32_t i = 0; i < g->n_ops; i++) {
         if (!sked_i_is_combinational(g, i))
             continue;
-        const double d = sked_i_path_delay(&l->model, i);
+        const double d = sked_i_path_delay(m, i);
         SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_in], i, d, err));
         SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_out], i, d, err));
     }
@@ -132,7 +133,7 @@ static sked_status add_again(loop *l, sked_error *err)
         int same = 0;
         for (int32_t i = 0; i < l->trials; i++)
             same += same_starts(t->told.schedule, l->trial[i].told.schedule);
-        if (t->told.time > clock && t->told.time < clock * (1 + 2 * noise) && same <= 2 &&
+        if (t->told.time > clock && t->told.time < clock * (1 + 2 * noise) && same <= 1 &&
             (near == NULL || t->told.time < near->told.time))
             near = t;
     }
@@ -178,31 +179,42 @@ static sked_status add_choice(loop *l, const sked_problem *p, double bias, sked_
     return SKED_OK;
 }
 
-/* Periods around the one that just meets the clock by what is known, longer ones where no op would fit. */
-static sked_status find_choices(loop *l, sked_error *err)
+/* Periods around the one that just meets the clock by a model, longer ones where no op would fit. */
+static sked_status try_periods(loop *l, const sked_i_path_model *m, int count, double bias, sked_error *err)
 {
     sked_problem p = *l->problem;
     sked_graph *g = NULL;
     sked_status st = SKED_OK;
-    double bias, deviation, longest = 0;
-    look_back(l, &bias, &deviation);
-    SKED_TRY(fitted_graph(l, &g, err));
+    double longest = 0;
+    SKED_TRY(fitted_graph(m, &g, err));
     p.graph = g;
     for (int32_t i = 0; i < g->n_ops; i++)
         longest = fmax(longest, fmax(sked_i_delay_in(g, i), sked_i_delay_out(g, i)));
-    const double overhead = sked_i_path_overhead(&l->model), clock = l->problem->clock * sked_i_exp(-bias),
+    const double overhead = sked_i_path_overhead(m), clock = l->problem->clock * sked_i_exp(-bias),
                  least = fmax(longest * (1 + 1e-9), 1e-6 * l->problem->clock),
                  low = fmax(least, 0.6 * clock - overhead), high = fmax(1.6 * clock - overhead, 1.5 * least);
-    for (int k = 0; k < PERIODS && !sked_i_robust_stopped(&(sked_i_robust_run){.opt = l->opt}); k++) {
-        p.clock = low + (high - low) * k / (PERIODS - 1);
+    for (int k = 0; k < count && !sked_i_robust_stopped(&(sked_i_robust_run){.opt = l->opt}); k++) {
+        p.clock = low + (high - low) * k / (count - 1);
         SKED_TRY(add_choice(l, &p, bias, err));
     }
+cleanup:
+    sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status find_choices(loop *l, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double bias, deviation;
+    look_back(l, &bias, &deviation);
+    SKED_TRY(try_periods(l, &l->model, l->model.learn ? PERIODS / 2 : PERIODS, bias, err));
+    if (l->model.learn)
+        SKED_TRY(try_periods(l, &l->plain, PERIODS / 2, bias, err));
     for (int k = 0; k < l->choices; k++)
         l->choice[k].deviation =
             sqrt(deviation * deviation + l->choice[k].deviation * l->choice[k].deviation);
-    SKED_TRY(add_again(l, err));
+    st = add_again(l, err);
 cleanup:
-    sked_graph_destroy(g);
     return st;
 }
 
@@ -356,7 +368,7 @@ static sked_status tell(loop *l, sked_pipeline_result *r, sked_error *err)
     sked_schedule *const s = l->trial[l->best].told.schedule;
     SKED_TRY(tell_stages(l, r, err));
     SKED_TRY(tell_parameters(l, r, err));
-    SKED_TRY(fitted_graph(l, &r->graph, err));
+    SKED_TRY(fitted_graph(&l->model, &r->graph, err));
     r->clock = fmax(sked_i_path_chain(&l->model, s), 1e-6 * l->problem->clock);
     r->overhead = sked_i_path_overhead(&l->model);
     sked_problem fitted = *l->problem;
@@ -404,6 +416,7 @@ static sked_status open_loop(loop *l, const char *target, bool learns, sked_erro
     SKED_TRY(sked_target_create_stoppable(target, l->problem, opt->seed, opt->stop, &l->target, err));
     SKED_OWN0(&l->arena, l->trial, opt->measurements);
     SKED_OWN(&l->arena, l->data, opt->measurements);
+    SKED_TRY(sked_i_path_open(&l->plain, l->problem, false, err));
     st = sked_i_path_open(&l->model, l->problem, learns, err);
 cleanup:
     return st;
@@ -435,6 +448,7 @@ cleanup:
     }
     sked_pipeline_result_clear(&r);
     sked_i_path_close(&l.model);
+    sked_i_path_close(&l.plain);
     sked_target_destroy(l.target);
     sked_i_arena_free(&l.arena);
     return st;

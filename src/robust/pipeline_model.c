@@ -91,7 +91,6 @@ static double features(const sked_i_path_model *m, int32_t op, double *x)
         } else {
             x[m->kind[i]]++;
             x[SKED_I_PATH_FAN_OUT] += m->fan_out[i];
-            known += i != op ? m->extra[i] : 0;
         }
     }
     return known;
@@ -120,7 +119,8 @@ static void add_rows(sked_i_path_model *m, const sked_i_path_data *data, int32_t
         for (int32_t i = 0; i < n; i++) {
             if (!is_seen(&data[r], n, i))
                 continue;
-            const double share = data[r].finish[i] / m->problem->clock, weight = share * share,
+            const double share = data[r].finish[i] / m->problem->clock,
+                         weight = share < 1 ? share * share : 1 / (share * share),
                          time = data[r].finish[i] - features(m, i, x);
             double fitted = 0;
             for (int32_t k = 0; k < m->count; k++)
@@ -191,6 +191,15 @@ static void factor(sked_i_path_model *m)
             m->matrix[cells + k] = k % ((size_t)m->count + 1) == 0;
 }
 
+/* Half of what an op was off, which may be the fault of others in its chain, and a quarter of its delay at
+ * most. */
+static double extra_of(const sked_i_path_model *m, int32_t op)
+{
+    const double off = m->times[op] / (2 * (m->sum[op] + 1)),
+                 most = m->kind[op] >= 0 ? m->mean[m->kind[op]] / 4 : 0;
+    return fmax(-most, fmin(most, off));
+}
+
 /* Chains are the longest by the parameters so far, so a few rounds. */
 void sked_i_path_fit(sked_i_path_model *m, const sked_i_path_data *data, int32_t runs)
 {
@@ -201,12 +210,22 @@ void sked_i_path_fit(sked_i_path_model *m, const sked_i_path_data *data, int32_t
         add_rows(m, data, runs);
         solve(m, m->matrix + (int64_t)n * n, m->side + n);
         for (int32_t i = 0; m->learn && i < m->problem->graph->n_ops; i++)
-            m->extra[i] = m->times[i] / (m->sum[i] + 1);
+            m->extra[i] = extra_of(m, i);
     }
     factor(m);
 }
 
 /* ------------------------------------------------------------------ opening */
+
+/* Of one type, width and number of operands, where that says how much there is to do. */
+static bool same_kind(const sked_graph *g, int32_t a, int32_t b)
+{
+    const char *const verilog = sked_graph_verilog(g, a);
+    const bool folds = verilog != NULL && strstr(verilog, "...") != NULL;
+    const int64_t many = g->pred_ptr[a + 1] - g->pred_ptr[a], others = g->pred_ptr[b + 1] - g->pred_ptr[b];
+    return g->type[a] == g->type[b] && g->memory[a] == g->memory[b] &&
+           (!folds || many == others || (many <= 2 && others <= 2));
+}
 
 /* Ops of one type and width are of a kind; what no delay is known of, and inputs, have none of their own. */
 static void find_kinds(sked_i_path_model *m)
@@ -217,8 +236,7 @@ static void find_kinds(sked_i_path_model *m)
         m->kind[i] = -1;
         if (!sked_i_is_combinational(g, i) || sked_graph_verilog(g, i) == NULL)
             continue;
-        while (k < m->count &&
-               (g->type[m->example[k]] != g->type[i] || g->memory[m->example[k]] != g->memory[i]))
+        while (k < m->count && !same_kind(g, m->example[k], i))
             k++;
         if (k == SKED_I_PATH_MOST)
             k--; /* more kinds than can be told apart share the last */
@@ -271,7 +289,8 @@ sked_status sked_i_path_open(sked_i_path_model *m, const sked_problem *p, bool l
     find_kinds(m);
     SKED_OWN0(&m->arena, m->matrix, 2 * (int64_t)m->count * m->count);
     for (int32_t i = 0; i < g->n_ops; i++)
-        m->fan_out[i] = sked_i_log(1 + (double)(g->succ_ptr[i + 1] - g->succ_ptr[i])) / 0.6931471805599453;
+        m->fan_out[i] =
+            sked_i_log(fmax(1, (double)(g->succ_ptr[i + 1] - g->succ_ptr[i]))) / 0.6931471805599453;
     set_priors(m);
     begin_rows(m);
     factor(m);

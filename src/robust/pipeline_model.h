@@ -19,7 +19,7 @@ typedef struct sked_i_path_model {
     int32_t *kind;                 /* [ops] parameter of the op; -1: none, it has the delays of the graph */
     int32_t *example;              /* [count] an op of the kind */
     double *prior, *mean, *weight; /* [count] weight: of the prior */
-    double *fan_out;               /* [ops] logarithm of 1 + readers, base 2 */
+    double *fan_out;               /* [ops] logarithm of the readers, base 2 */
     double *extra;                 /* [ops] what stands out */
     double *arrival;               /* [ops] work space of the chain at hand: when its result is there */
     int32_t *before;               /* [ops] the op before it in its longest chain, -1: none */

@@ -20,6 +20,7 @@ typedef struct writer {
     uint8_t *output;               /* [ops] */
     sked_i_keyed *operand;         /* of the op at hand */
     int64_t operands, registers;
+    bool open;    /* inputs come, and outputs leave, in the cycles of their ops */
     bool bench;   /* names are numbers, and a second module drives the first from registers */
     int64_t at;   /* bits of its inputs, or outputs, so far */
     bool selects; /* an expression has brackets: Verilog takes them of vectors alone, of one bit too */
@@ -115,11 +116,17 @@ static bool is_input(const writer *x, int32_t op)
     return sked_graph_verilog(x->g, op) == NULL;
 }
 
+/* The cycle from which on there is a signal of the op's value. */
+static int64_t born(const writer *x, int32_t op)
+{
+    return !is_input(x, op) ? x->start[op] : x->open ? x->ready[op] : 0;
+}
+
 /* The value of op in a cycle. */
 static void put_value(writer *x, int32_t op, int64_t cycle)
 {
     char suffix[32] = "";
-    if (cycle > 0 || !is_input(x, op))
+    if (cycle > born(x, op) || !is_input(x, op))
         snprintf(suffix, sizeof suffix, "$%lld", (long long)cycle);
     put_op(x, op, suffix);
 }
@@ -179,7 +186,7 @@ static void put_operand(writer *x, int32_t op, int64_t k)
     if (k < x->operands)
         put_value(x, x->g->edge_from[x->operand[k].value], x->start[op]);
     else
-        put_missing(x, op, k, x->start[op]);
+        put_missing(x, op, k, x->open ? 0 : x->start[op]);
 }
 
 /* Cycle of op and step k of folding; the last step is the value itself. */
@@ -267,7 +274,7 @@ static sked_status find_lives(writer *x, sked_error *err)
         const int64_t read = x->start[g->edge_to[e]];
         if (!sked_i_passes(g, e))
             continue;
-        if (read < (is_input(x, from) ? 0 : x->start[from]))
+        if (read < born(x, from))
             return refuse(x, from, err, "is read before it starts");
         x->last[from] = read > x->last[from] ? read : x->last[from];
     }
@@ -290,17 +297,17 @@ static sked_status count_registers(writer *x, sked_error *err)
     sked_i_verilog_figures *f = &x->figures;
     for (int32_t i = 0; i < x->g->n_ops; i++) {
         const double width = x->g->memory[i];
-        const int64_t read = x->last[i], from = is_input(x, i) ? 0 : x->start[i];
+        const int64_t read = x->last[i], from = born(x, i), wait = x->open ? 0 : x->start[i];
         bool folds;
         const int64_t needs = list_operands(x, i, &folds),
                       missing = needs > x->operands ? needs - x->operands : 0;
-        if (x->output[i] && f->latency > read)
+        if (x->output[i] && f->latency > read && !x->open)
             x->last[i] = f->latency;
         f->between += width * (double)(read - x->ready[i]);
         *(is_input(x, i) ? &f->aligning : &f->inside) += width * (double)(x->ready[i] - from);
         f->aligning += width * (double)(x->last[i] - read);
-        f->aligning += missing_width(x, i) * (double)(missing * x->start[i]);
-        x->registers += x->last[i] - from + missing * x->start[i];
+        f->aligning += missing_width(x, i) * (double)(missing * wait);
+        x->registers += x->last[i] - from + missing * wait;
         if (x->registers > most_registers)
             return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "Verilog: more than %lld registers",
                                (long long)most_registers);
@@ -315,7 +322,7 @@ static void put_output(writer *x, int32_t op, const char *suffix, bool inverted)
     sked_i_buffer_text(x->out, "  assign ");
     put_op(x, op, suffix);
     sked_i_buffer_text(x->out, inverted ? " = ~" : " = ");
-    put_value(x, op, x->figures.latency);
+    put_value(x, op, x->open ? x->ready[op] : x->figures.latency);
     sked_i_buffer_text(x->out, ";\n");
 }
 
@@ -390,9 +397,9 @@ static void put_registers(writer *x, bool declare)
     for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++) {
         bool folds;
         const int64_t needs = list_operands(x, i, &folds);
-        put_chain(x, i, -1, is_input(x, i) ? 0 : x->start[i], x->last[i], declare, x->g->memory[i]);
+        put_chain(x, i, -1, born(x, i), x->last[i], declare, x->g->memory[i]);
         for (int64_t k = x->operands; k < needs; k++)
-            put_chain(x, i, k, 0, x->start[i], declare, missing_width(x, i));
+            put_chain(x, i, k, 0, x->open ? 0 : x->start[i], declare, missing_width(x, i));
     }
 }
 
@@ -517,7 +524,8 @@ cleanup:
 sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s, bool bench,
                                  sked_i_verilog_figures *figures, sked_i_buffer *out, sked_error *err)
 {
-    writer x = {.problem = p, .g = p->graph, .out = out, .bench = bench};
+    writer x = {
+        .problem = p, .g = p->graph, .out = out, .bench = bench, .open = bench && p->io == SKED_IO_FREE};
     sked_status st = SKED_OK;
     if (s->devices > 0 || s->ii != 1)
         return sked_i_fail(

@@ -14,7 +14,8 @@ typedef struct sked_i_verilog_figures {
 /*
  * A valid schedule. figures may be NULL. bench: op 7 is called o7, the module dut, and a module `bench`
  * stands behind it, whose registers feed its inputs and take its outputs, so that every path is one between
- * registers. UNSUPPORTED: what no pipeline can be written of, and why.
+ * registers; with free inputs and outputs nothing delays them. UNSUPPORTED: what no pipeline can be written
+ * of, and why.
  */
 SKED_MUST_CHECK sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s, bool bench,
                                                  sked_i_verilog_figures *figures, sked_i_buffer *out,
