@@ -16,7 +16,7 @@ static const manual manuals[SUITE_COUNT] = {
     [SUITE_gflownet] = {"Sets: speed, threads, backends, quality.",
                         "sked-bench gflownet --only speed --threads 2", NULL},
     [SUITE_sampler] =
-        {"Sets: free, known, networks, speed.",
+        {"Sets: free, known, mixed, networks, speed.",
          "sked-bench sampler --quick --model model.safetensors\nsked-bench sampler --only known --list",
          NULL},
     [SUITE_paper] =

@@ -15,7 +15,7 @@ static const char *const families[FAMILIES] = {"erdos-renyi", "layered", "stocha
                                                "barabasi-albert"};
 
 /* Names of the sets. */
-static const char *const sets[] = {"free", "known", "networks", "speed", "small"};
+static const char *const sets[] = {"free", "known", "mixed", "networks", "speed", "small"};
 enum { N_SETS = sizeof sets / sizeof *sets };
 
 static bool wanted(const arguments *a, const char *set)
@@ -278,6 +278,119 @@ static sked_status known_set(const arguments *a, const sked_sampler *m, sked_err
     return SKED_OK;
 }
 
+/* ---------------------------------------------------------------- machines of every kind */
+
+/* A number of 0 to 1 of its own for each seed (splitmix64). */
+static double chance(uint64_t *seed)
+{
+    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+/* Five devices of three types, speeds of 1/e to e; links between types take 0.4 to 2.5 times the mean. */
+static sked_status mixed_machine(uint64_t seed, double latency, double bandwidth, sked_machine **out,
+                                 sked_error *err)
+{
+    static const char *const type[] = {"a", "b", "c"}, *const name[] = {"a0", "a1", "b0", "b1", "c0"};
+    sked_machine_builder *b = NULL;
+    double speed[3];
+    sked_status st = sked_machine_builder_create("mixed", &b, err);
+    for (int k = 0; k < 3; k++)
+        speed[k] = exp(2 * chance(&seed) - 1);
+    for (int k = 0; st == SKED_OK && k < 5; k++)
+        st = sked_machine_builder_add_device(b, name[k], type[k / 2], speed[k / 2], INFINITY, NULL, err);
+    for (int j = 0; j < 3; j++)
+        for (int k = j; k < 3 && st == SKED_OK; k++) {
+            const double factor = 0.4 * pow(2.5 / 0.4, chance(&seed));
+            st = sked_machine_builder_add_link(b, type[j], type[k], latency * factor, bandwidth / factor,
+                                               false, err);
+        }
+    if (st == SKED_OK)
+        st = sked_machine_builder_finish(b, out, err);
+    sked_machine_builder_destroy(b);
+    return st;
+}
+
+static sked_status mixed_graph(const arguments *a, const sked_sampler *m, const char *family, int32_t ops,
+                               double transfers, bool hetero, uint64_t seed, row *out, sked_error *err)
+{
+    const sked_generate_options how = {
+        .size = sizeof how, .nodes = ops, .seed = seed, .bytes = "exponential:1"};
+    sked_graph *g = NULL;
+    sked_machine *machine = NULL;
+    sked_problem p;
+    double latency, bandwidth;
+    sked_status st = sked_graph_generate(family, &how, &g, err);
+    if (st != SKED_OK)
+        return st;
+    sked_problem_init(&p, g);
+    p.devices = hetero ? 5 : DEVICES;
+    links_of(g, transfers, &latency, &bandwidth);
+    if (hetero)
+        st = mixed_machine(seed * 31 + (uint64_t)ops + (uint64_t)(transfers * 1000), latency, bandwidth,
+                           &machine, err);
+    p.machine = machine;
+    p.latency = hetero ? 0 : latency;
+    p.bandwidth = hetero ? INFINITY : bandwidth;
+    if (st == SKED_OK)
+        st = compare(a, m, &p, "heft", 100, out, err);
+    sked_machine_destroy(machine);
+    sked_graph_destroy(g);
+    return st;
+}
+
+/* Families, and the two sizes of their graphs. */
+typedef struct mixed_kind {
+    const char *name, *const *family;
+    int count;
+    int32_t ops[2];
+} mixed_kind;
+
+static sked_status mixed_rows(const arguments *a, const sked_sampler *m, const mixed_kind *kind, bool hetero,
+                              sked_error *err)
+{
+    static const double transfers[] = {0, 1, 4};
+    row all = {0};
+    char label[80];
+    for (int t = 0; t < 3; t++) {
+        row r = {0};
+        for (int k = 0; k < 2 * graphs_each(a) * kind->count; k++) {
+            const uint64_t seed =
+                FIRST_SEED + 300 + (uint64_t)a->seed * 100 + (uint64_t)(k / (2 * kind->count));
+            const sked_status st =
+                mixed_graph(a, m, kind->family[k % kind->count], kind->ops[k / kind->count % 2], transfers[t],
+                            hetero, seed, &r, err);
+            if (st != SKED_OK)
+                return st;
+        }
+        snprintf(label, sizeof label, "%s, transfers %g%s", kind->name, transfers[t],
+                 hetero ? ", mixed" : "");
+        print_row(label, &r, "heft");
+        add_row(&all, &r);
+    }
+    snprintf(label, sizeof label, "mean, %s%s", kind->name, hetero ? ", mixed" : "");
+    print_row(label, &all, "heft");
+    return SKED_OK;
+}
+
+/* As large as those of training; a family, and sizes, that no model of models/ has learnt from. */
+static sked_status mixed_set(const arguments *a, const sked_sampler *m, sked_error *err)
+{
+    static const char *const other[] = {"circuit"};
+    const mixed_kind kinds[] = {{"50 and 120 ops", families, FAMILIES, {50, 120}},
+                                {"circuits", other, 1, {50, 120}},
+                                {"300 and 600 ops", families, FAMILIES, {300, 600}}};
+    sked_status st = SKED_OK;
+    print_head("4 equal devices, or 5 of three types with links by type, best of 100 draws");
+    for (int hetero = 0; hetero < 2; hetero++)
+        for (int k = 0; k < (a->quick ? 1 : 3) && st == SKED_OK; k++)
+            st = mixed_rows(a, m, &kinds[k], hetero, err);
+    putchar('\n');
+    return st;
+}
+
 /* ---------------------------------------------------------------- real networks */
 
 static sked_status network(const arguments *a, const sked_sampler *m, const char *name, row *out,
@@ -470,7 +583,7 @@ sked_status bench_sampler(arguments *a, sked_error *err)
         known |= wanted(a, sets[k]);
     if (!known)
         return fail(err, SKED_ERR_ARGUMENT,
-                    "the sets of this suite are free, known, networks, speed and small");
+                    "the sets of this suite are free, known, mixed, networks, speed and small");
     sked_status st = sked_sampler_read(a->model, &m, err);
     if (st == SKED_OK)
         print_machine(a);
@@ -478,6 +591,8 @@ sked_status bench_sampler(arguments *a, sked_error *err)
         st = free_set(a, m, err);
     if (st == SKED_OK && wanted(a, "known"))
         st = known_set(a, m, err);
+    if (st == SKED_OK && wanted(a, "mixed"))
+        st = mixed_set(a, m, err);
     if (st == SKED_OK && wanted(a, "networks") && have_data(a))
         st = network_set(a, m, err);
     if (st == SKED_OK && wanted(a, "speed"))

@@ -9,10 +9,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 WORK=${WORK:-build/training}
-STEPS=${STEPS:-11676}
+STEPS=${STEPS:-12000}
 OUT=models/gflownet.safetensors
 
-sizes=20-250
+sizes=20-150
 graphs=
 for family in erdos-renyi layered stochastic-block watts-strogatz barabasi-albert; do
     graphs=$graphs$family:$sizes,$family:$sizes:lognormal:0/1,$family:$sizes:lognormal:0/2,
@@ -22,7 +22,7 @@ for family in fork-join chain tree cholesky lu fft; do
 done
 graphs=${graphs}fork-join:$sizes,tree:$sizes
 
-settings="--devices 8 --set least-devices=2 --set graphs=32 --set batch=48 --set rate=${RATE:-0.001} --set gentlest=20"
-settings="$settings --set sharpest=1000"
-finishing="--set blend=${BLEND:-0.8}"
+settings="--devices 8 --set least-devices=2 --set unequal=0.5 --set graphs=16 --set batch=64 --set rate=${RATE:-0.001}"
+settings="$settings --set gentlest=40 --set sharpest=800 --set credit=steps --set lambda=0.98"
+finishing="--set blend=${BLEND:-1}"
 . scripts/train-pieces.sh

@@ -9,14 +9,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 WORK=${WORK:-build/training-paper}
-SKED=${SKED:-build/sked}
-BACKEND=${BACKEND:-cpu}
-THREADS=${THREADS:-2}
-STEPS=${STEPS:-3200}
+STEPS=${STEPS:-5000}
 OUT=${OUT:-models/paper.safetensors}
 
 graphs=erdos-renyi:50-50,layered:50-50
 settings="--devices 4 --set policy=stepwise --set rule=none --set listed=0 --set transfers=0 --set unequal=0 --set graphs=1"
-settings="$settings --set batch=32 --set backward=uniform --set credit=steps --set lambda=0.6 --set rate=${RATE:-0.001}"
-settings="$settings --set gentlest=20 --set sharpest=200"
+settings="$settings --set batch=100 --set backward=uniform --set credit=steps --set lambda=0.6 --set rate=${RATE:-0.002}"
+settings="$settings --set gentlest=4 --set sharpest=40"
 . scripts/train-pieces.sh

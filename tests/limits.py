@@ -418,12 +418,33 @@ def many_different_devices_keep_limits(folder):
                 assert code == 0 or method == "gflownet", (command, said[-300:])
                 expect(run("check", graph, plan, "--machine", machine, *objective[1:]), 0) if code == 0 else None
                 stopped, said, after = stopped_after(reading + 0.05, *command, "--time-limit", 600)
-                assert stopped in (0, STOPPED), (command, stopped, said[-300:])
+                assert stopped == 0 or (stopped == STOPPED and method == "gflownet"), (command, stopped, said[-300:])
                 assert after < most, (command, f"{after:.2f} s after a stop")
                 report_many(f"{objective[0]:9} {method:9} exit {code}, {used - reading:5.2f} s; stop: exit {stopped}, {after:5.2f} s later")
         if reading > 1:
             stopped, said, after = stopped_after(reading / 4, "schedule", graph, "--machine", machine)
             assert stopped == STOPPED and after < 0.1, (stopped, said[-300:], after)
+
+
+@test
+def many_devices_with_memory_keep_limits(folder):
+    """One evaluation of a plan looks at the memory of every device at every op. Too little time may be too little for a schedule."""
+    if MANY * DIFFERENT > 2**26:
+        return print("skipped: so many ops with memory on so many devices are refused")
+    graph, plan = many_ops(folder), os.path.join(folder, "plan.json")
+    machine = different_devices(folder, "machine.json", True)
+    said = json.load(open(machine))
+    for device in said["devices"]:
+        device["memory"] = 0.9 * MANY / DIFFERENT + 8
+    write(folder, "machine.json", said)
+    most = (0.3 + 3e-6 * MANY) * (20 if SANITIZED else 1)
+    _, _, reading = processor_time("info", graph, "--machine", machine)
+    for method in ("auto", "list", "search"):
+        command = ("schedule", graph, "--machine", machine, "--method", method, "-o", plan)
+        code, said, used = processor_time(*command, "--time-limit", 0.1)
+        assert code in (0, STOPPED) and used < reading + 0.1 + most, (command, code, f"{used:.2f} s, {reading:.2f} s for info")
+        code, said, after = stopped_after(reading + 0.05, *command, "--time-limit", 600)
+        assert code in (0, STOPPED) and after < most, (command, code, f"{after:.2f} s after a stop")
 
 
 @test

@@ -781,8 +781,12 @@ static void test_sample(void **state)
     OK(sked_graph_generate("layered", &how, &g, err));
     OK(sked_i_sampler_create(&shapes[0], &m, err));
     sked_i_sampler_start(m, 1);
+    for (int64_t i = 0; i < m->layout.total; i++)
+        m->parameter[i] += 0.02f * (float)(i % 5 - 2);
+    m->largest = 10; /* the graph is larger, so the rule speaks, too */
     sked_problem_init(&p, g);
     p.devices = 3;
+    p.latency = 1;
     sked_sample_options_init(&opt);
     opt.count = count;
     opt.raw = true;

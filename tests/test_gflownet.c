@@ -4,7 +4,7 @@
 #include "whole_batch.h"
 
 #include "base/rng.h"
-#include "engine/environment/choices.h"
+#include "engine/environment/ahead.h"
 #include "engine/network/sampler.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/lesson_source.h"
@@ -1228,6 +1228,150 @@ static void test_a_step_chooses_among_16_devices(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ the look one op ahead */
+
+/* When the data of scheduled predecessors of `to` is on a column, by definition; start: -1, not scheduled. */
+static double data_on(const sked_i_instance *x, const double *start, const int32_t *on, int32_t to,
+                      int32_t column)
+{
+    double latest = 0;
+    for (int64_t e = 0; e < x->graph->n_edges; e++) {
+        const int32_t from = x->graph->edge_from[e];
+        if (x->graph->edge_to[e] != to || start[from] < 0)
+            continue;
+        const int64_t link = (int64_t)x->kind_of[on[from]] * x->kinds + x->kind_of[column];
+        const double way = x->platform.latency[link] + x->platform.bytes[e] * x->platform.per_byte[link];
+        latest = fmax(latest,
+                      start[from] + sked_i_instance_time(x, from, on[from]) + (on[from] == column ? 0 : way));
+    }
+    return latest;
+}
+
+/* The largest end of a path over one of the four successors whose ways to the end are longest. */
+static double end_by_definition(const sked_i_partial *p, const sked_i_choices *c, const double *start,
+                                const int32_t *on, int32_t op, int32_t column)
+{
+    const sked_i_instance *x = p->instance;
+    const double begin = fmax(data_on(x, start, on, op, column), p->free_at[column]);
+    const double finish = begin + sked_i_instance_time(x, op, column);
+    double end = finish;
+    for (int64_t e = 0; e < x->graph->n_edges; e++) {
+        const int32_t to = x->graph->edge_to[e];
+        int longer = 0;
+        for (int64_t other = 0; other < x->graph->n_edges; other++) {
+            const double more = x->hop[other] + x->tail[x->graph->edge_to[other]] - x->hop[e] - x->tail[to];
+            longer += x->graph->edge_from[other] == op && (more > 0 || (more == 0 && other < e));
+        }
+        if (x->graph->edge_from[e] != op || longer >= SKED_I_AHEAD)
+            continue;
+        double done = fmax(data_on(x, start, on, to, column), finish) + sked_i_instance_time(x, to, column);
+        for (int32_t d = 0; d < c->n_columns; d++) {
+            const int32_t other = c->column[d];
+            const double ready = fmax(data_on(x, start, on, to, other), p->free_at[other]);
+            if (other != column)
+                done = fmin(done, fmax(ready, finish + x->hop[e]) + x->duration[to]);
+        }
+        end = fmax(end, done + x->tail[to] - x->duration[to]);
+    }
+    return end;
+}
+
+static void test_a_look_ahead(void **state)
+{
+    enum { ops = 25, devices = 4 };
+    sked_i_rng rng;
+    (void)state;
+    sked_i_rng_seed(&rng, 3, 0);
+    for (int round = 0; round < 6; round++) {
+        choosing c = {.graph = generated("erdos-renyi", ops, (uint64_t)round),
+                      .machine = round % 2 ? two_types(devices) : NULL};
+        double start[ops];
+        int32_t on[ops], looks = 0;
+        sked_problem_init(&c.problem, c.graph);
+        c.problem.devices = devices;
+        c.problem.machine = c.machine;
+        if (c.machine == NULL) {
+            c.problem.latency = 1;
+            c.problem.bandwidth = 1;
+        }
+        OK(instance_of(&c.problem, &c.instance, err));
+        OK(sked_i_partial_init(&c.partial, c.instance, err));
+        OK(sked_i_choices_init(&c.choices, c.instance, err));
+        sked_i_partial_reset(&c.partial);
+        for (int32_t i = 0; i < ops; i++)
+            start[i] = -1;
+        assert_int_equal(c.instance->ahead != NULL, c.instance->transfers);
+        while (c.instance->transfers && c.partial.left > 0) {
+            sked_i_choices_fill(&c.choices, &c.partial);
+            for (int32_t k = 0; k < c.choices.n_ops * c.choices.n_columns; k++) {
+                const int32_t op = c.choices.row[k / c.choices.n_columns];
+                const int32_t column = c.choices.column[k % c.choices.n_columns];
+                const double begin = sked_i_partial_start(&c.partial, op, column);
+                sked_i_ahead a;
+                sked_i_ahead_fill(&a, &c.partial, &c.choices, op);
+                assert_float_equal(sked_i_ahead_end(&a, &c.partial, op, column, begin),
+                                   end_by_definition(&c.partial, &c.choices, start, on, op, column), 1e-9);
+                looks++;
+            }
+            const int32_t at = (int32_t)sked_i_rng_below(&rng, (uint64_t)c.choices.n_ops);
+            const int32_t to = c.choices.column[sked_i_rng_below(&rng, (uint64_t)c.choices.n_columns)];
+            const int32_t op = c.choices.row[at];
+            start[op] = sked_i_partial_start(&c.partial, op, to);
+            on[op] = to;
+            sked_i_partial_append(&c.partial, c.choices.index[at], to);
+        }
+        assert_true(looks > 0 || round % 2);
+        end_choosing(&c);
+    }
+}
+
+/* Above the largest graph of training the rule speaks again, the more the larger the graph is. */
+static void test_large_graphs_trust_the_rule(void **state)
+{
+    enum { ops = 12 };
+    sked_sampler *m = NULL, *start = NULL;
+    sked_graph *g = generated("layered", ops, 2);
+    sked_problem problem;
+    sked_i_instance *x = NULL;
+    double log_forward[3];
+    (void)state;
+    sked_problem_init(&problem, g);
+    problem.devices = 3;
+    problem.latency = problem.bandwidth = 1;
+    OK(instance_of(&problem, &x, err));
+    OK(sked_i_sampler_create(&sked_i_sizes_preset, &m, err));
+    OK(sked_i_sampler_create(&sked_i_sizes_preset, &start, err));
+    sked_i_sampler_start(start, 5);
+    sked_i_sampler_start(m, 5);
+    assert_true(sked_i_sampler_trust(m, 1000000) == 1); /* nothing is known of its training */
+    m->largest = 200;
+    assert_true(sked_i_sampler_trust(m, 200) == 1 && sked_i_sampler_trust(m, 800) == 0.25);
+    for (int64_t i = 0; i < m->layout.total; i++)
+        m->parameter[i] += 0.1f * (float)(i % 5 - 2);
+    int32_t op[ops], device[ops];
+    for (int k = 0; k < 3; k++) { /* the rule; the same of the model; what the model says itself */
+        sked_i_policy_f32 *p = NULL;
+        sked_i_walker_f32 *w = NULL;
+        sked_i_trajectory t = {.op = op, .device = device};
+        sked_i_rng rng;
+        sked_i_rng_seed(&rng, 1, 0);
+        OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
+        p->trust = k == 1 ? 0 : 1;
+        sked_i_policy_prepare_f32(p, k == 0 ? start->parameter : m->parameter, 0.05);
+        OK(sked_i_walker_create_f32(p, &w, err));
+        OK(sked_i_walk_f32(w, k == 0 ? SKED_I_WALK_SAMPLE : SKED_I_WALK_REPLAY, &rng, 0, NULL, &t, err));
+        log_forward[k] = t.log_forward;
+        sked_i_walker_destroy_f32(w);
+        sked_i_policy_destroy_f32(p);
+    }
+    assert_float_equal(log_forward[1], log_forward[0], 1e-4);
+    assert_true(fabs(log_forward[2] - log_forward[0]) > 0.01);
+    sked_sampler_destroy(m);
+    sked_sampler_destroy(start);
+    sked_i_instance_destroy(x);
+    sked_graph_destroy(g);
+}
+
 /* Warm-up, then down to a hundredth in a straight line, and no further. */
 static void test_rate_anneals(void **state)
 {
@@ -1267,6 +1411,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rate_anneals),
         cmocka_unit_test(test_blend),
+        cmocka_unit_test(test_a_look_ahead),
+        cmocka_unit_test(test_large_graphs_trust_the_rule),
         cmocka_unit_test(test_tiny_problems),
         cmocka_unit_test(test_tiny_problems_backwards),
         cmocka_unit_test(test_tiny_problems_stepwise),

@@ -212,14 +212,17 @@ static void learns_from_traces(void **state)
 }
 
 /*
- * The proxy is right but for one factor and noise: the winner is as good there as what a search finds on it,
- * and a loop that sees no better schedule spends its measurements on doubts of its incumbent.
+ * The proxy is right but for one factor and noise: the winner is about as good there as what a search finds
+ * on it (noise of 5 % over 12 measurements may prefer a neighbour), and a loop that sees no better schedule
+ * spends its measurements on doubts of its incumbent.
  */
 static void does_not_lose_by_learning(void **state)
 {
     (void)state;
     static const char target[] = "noisy:model=type,strength=0.7+jitter:strength=0.05,run=0.05,trace=true";
-    for (uint64_t seed = 18; seed < 20; seed++) {
+    enum { seeds = 8 };
+    double sum = 0;
+    for (uint64_t seed = 18; seed < 18 + seeds; seed++) {
         sked_graph *g = generate(25, seed);
         const sked_problem p = on_devices(g, 4);
         listener l = {0};
@@ -230,10 +233,13 @@ static void does_not_lose_by_learning(void **state)
         OK(sked_robust(&p, target, &opt, &r, err));
         const sked_robust_member *best = r.member[r.winner];
         assert_int_equal(r.measurements, 12);
-        assert_true(best->proxy[best->best] > 0.999 * informed(&p, "proxy", 0));
+        const double share = best->proxy[best->best] / informed(&p, "proxy", 0);
+        assert_true(share > 0.97);
+        sum += share;
         sked_robust_result_clear(&r);
         sked_graph_destroy(g);
     }
+    assert_true(sum > 0.994 * seeds);
 }
 
 static void same_course(const sked_robust_result *a, const sked_robust_result *b)

@@ -234,7 +234,7 @@ static double score_fn(void *data, const double *x, double *dx)
 {
     static const int32_t row[N] = {4, 0, 6, 1, 2};
     const double *op = x, *device = op + ROWS * Q, *weight = device + DEVICES * Q, *out = weight + F * Q;
-    const sked_i_pairs_f64 s = {N, DEVICES, Q, row, op, device, data, weight, out};
+    const sked_i_pairs_f64 s = {N, DEVICES, Q, true, row, op, device, data, weight, out};
     double y[N * DEVICES], dy[N * DEVICES];
     k->score(&s, y);
     const double sum = weigh(y, N * DEVICES, dy);
@@ -761,12 +761,17 @@ static double add_lanes(const double *v)
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
+static int features_of(const sked_i_pairs_f64 *s)
+{
+    return s->far ? SKED_I_PAIR_FEATURES : SKED_I_NEAR_FEATURES;
+}
+
 /* Entry c of the hidden row of a pair, before the ReLU. */
 static double hidden(const sked_i_pairs_f64 *s, int op, int device, int c)
 {
     const double *f = s->feature + (op * s->devices + device) * SKED_I_PAIR_FEATURES;
     double h = s->op_part[s->row[op] * s->width + c] + s->device[device * s->width + c];
-    for (int m = 0; m < SKED_I_PAIR_FEATURES; m += 2)
+    for (int m = 0; m < features_of(s); m += 2)
         h += f[m] * s->weight[m * s->width + c] + f[m + 1] * s->weight[(m + 1) * s->width + c];
     return h;
 }
@@ -797,14 +802,14 @@ static void score_gradient_by_hand(const sked_i_pairs_f64 *s, const double *dlog
                 g->out[c] += dlogit[p] * (h > 0 ? h : 0);
                 drow += dh;
                 g->device[d * s->width + c] += dh;
-                for (int m = 0; m < SKED_I_PAIR_FEATURES; m++)
+                for (int m = 0; m < features_of(s); m++)
                     g->weight[m * s->width + c] += s->feature[p * SKED_I_PAIR_FEATURES + m] * dh;
             }
             g->op[s->row[i] * s->width + c] += drow;
         }
 }
 
-static void check_order_of_scores(int32_t width)
+static void check_order_of_scores(int32_t width, bool far)
 {
     static const int32_t row[ORDER_OPS] = {2, 0, 1};
     double x[(ORDER_OPS + ORDER_DEVICES + SKED_I_PAIR_FEATURES + 1) * MOST_WIDTH];
@@ -817,6 +822,7 @@ static void check_order_of_scores(int32_t width)
     const sked_i_pairs_f64 s = {.ops = ORDER_OPS,
                                 .devices = ORDER_DEVICES,
                                 .width = width,
+                                .far = far,
                                 .row = row,
                                 .op_part = x,
                                 .device = x + ORDER_OPS * width,
@@ -863,7 +869,8 @@ static void test_sums_have_one_order(void **state)
 {
     (void)state;
     for (int32_t width = LANES; width <= MOST_WIDTH; width += LANES) {
-        check_order_of_scores(width);
+        check_order_of_scores(width, false);
+        check_order_of_scores(width, true);
         check_order_of_linear(1, 24, width);
         check_order_of_linear(6, 19, width);
     }

@@ -53,6 +53,7 @@ typedef struct sked_i_gpu_problem {
     int64_t edges;
     bool transfers, picky;
     double work, unit, temperature, sharpness;
+    double trust; /* encode-once: of the learnt part of a logit */
     double heat[SKED_I_HEAT_FEATURES];
     const int32_t *kind_size, *kind_first, *quickest; /* [kinds] */
     const int32_t *kind_of;                           /* [columns] */
@@ -65,7 +66,8 @@ typedef struct sked_i_gpu_problem {
     const int64_t *succ_ptr, *pred_ptr;               /* [n + 1] */
     const int64_t *pred_edge;                         /* [edges] */
     const int32_t *edge_to, *edge_distance, *pred_op; /* [edges] */
-    const double *lag, *share, *bytes;                /* [edges] */
+    const double *lag, *hop, *share, *bytes;          /* [edges] */
+    const int32_t *ahead;                             /* [n, SKED_I_AHEAD] edges, or -1; with transfers */
     const uint64_t *masks;                            /* rows of the 7 heads: (head * n + i) * words */
     int64_t words;
 } sked_i_gpu_problem;

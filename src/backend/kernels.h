@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-enum { SKED_I_LANES = 8, SKED_I_HEADS = 7, SKED_I_PAIR_FEATURES = 12 };
+enum { SKED_I_LANES = 8, SKED_I_HEADS = 7, SKED_I_NEAR_FEATURES = 12, SKED_I_PAIR_FEATURES = 16 };
 
 /* Who may attend to whom: bit j of row i of head h. Every op sees itself in every head. */
 typedef struct sked_i_masks {
@@ -35,6 +35,7 @@ typedef struct sked_i_attention_views {
 /* The (op, device) pairs of one decision. Pair p = i * devices + d has op row[i] and device row d. */
 typedef struct RN(pairs) {
     int32_t ops, devices, width;
+    bool far;            /* features from SKED_I_NEAR_FEATURES on are not all 0 */
     const int32_t *row;  /* [ops] rows of op_part */
     const real *op_part; /* [n, width] */
     const real *device;  /* [devices, width] device part plus the state's part */

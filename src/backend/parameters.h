@@ -13,12 +13,20 @@ enum {
     SKED_I_LAST_FEATURES = 3,    /* of a device that has run something */
     SKED_I_STATE_FEATURES = 12,  /* of the whole partial schedule */
     SKED_I_BACK_FEATURES = 2,    /* of the same, for a learned backward policy */
-    SKED_I_DIRECT_FEATURES = 8,  /* of a pair, straight to its logit */
+    SKED_I_DIRECT_FEATURES = 10, /* of a pair, straight to its logit */
     SKED_I_STEP_FEATURES = 6,    /* of an op in a partial schedule, beside its device: stepwise.c */
     SKED_I_MAX_LAYERS = 16,
+    SKED_I_AHEAD = 4,          /* successors of an op that are looked at: engine/environment/ahead.h */
     SKED_I_CHOICE_OPS = 64,    /* encode-once: ops among which a step chooses, at most */
     SKED_I_CHOICE_DEVICES = 16 /* and devices in use, and kinds with an empty device */
 };
+
+/* encode-once starts as list scheduling: earliest start and finish first, then the longest path to the end,
+ * over the successors, too, where data takes time. once_walk.c has the features. */
+#define SKED_I_LIST_RULE                                   \
+    {                                                      \
+        -2, -0.5f, -0.1f, -0.2f, 0, -0.2f, -0.2f, 0, -2, 0 \
+    }
 
 /* Sizes: name, default, least, most, help. All but layers are multiples of 8. */
 #define SKED_I_SIZE_LIST(X)                                                         \
@@ -74,7 +82,7 @@ enum {
     X(empty_device, 1, s->context, NORMAL)                                    \
     X(device_weight, s->context, s->width, NORMAL)                            \
     X(state_weight, 2 * s->context + SKED_I_STATE_FEATURES, s->width, NORMAL) \
-    X(pair_weight, 12, s->width, NORMAL)                                      \
+    X(pair_weight, 16, s->width, NORMAL)                                      \
     X(scale_weight, s->temperature, s->width, SMALL)                          \
     X(scale_bias, 1, s->width, ONE)                                           \
     X(shift_weight, s->temperature, s->width, SMALL)                          \

@@ -31,6 +31,11 @@ bool sked_i_limit_stopped(const sked_i_limit *limit)
     return asked(limit->stop) || asked(limit->halt);
 }
 
+bool sked_i_limit_halted(const sked_i_limit *limit)
+{
+    return asked(limit->halt);
+}
+
 void sked_i_ask_stop(volatile sig_atomic_t *stop)
 {
     __atomic_store_n(stop, 1, __ATOMIC_RELAXED);
@@ -54,7 +59,7 @@ bool sked_i_pace_look(sked_i_pace *p)
     p->next_look = p->steps + steps_between_looks;
     if (p->limit == NULL)
         return false;
-    p->over = p->over || sked_i_limit_stopped(p->limit) ||
+    p->over = p->over || (p->owed ? sked_i_limit_halted(p->limit) : sked_i_limit_stopped(p->limit)) ||
               (p->steps > p->free_steps && sked_i_limit_reached(p->limit));
     return p->over;
 }

@@ -24,16 +24,19 @@ static inline bool sked_i_limit_heard(const sked_i_limit *limit)
 sked_status sked_i_limit_fail(sked_error *err);
 /* A stop was asked for, by a signal handler or by another thread. */
 bool sked_i_limit_stopped(const sked_i_limit *limit);
+/* Another part of the run has ended this one: whatever it makes is not wanted. */
+bool sked_i_limit_halted(const sked_i_limit *limit);
 /* Asks for a stop from another thread. */
 void sked_i_ask_stop(volatile sig_atomic_t *stop);
 /*
  * A limit checked while one result is made. A stop ends it at once; the time only when more than `free_steps`
- * are done: a result that takes moderate work is finished, since it is better than none.
+ * are done: a result that takes moderate work is finished, since it is better than none. Where it is owed,
+ * for there is none yet, a stop is as if the time were up.
  */
 typedef struct sked_i_pace {
     const sked_i_limit *limit; /* NULL: none */
     int64_t free_steps, steps, next_look;
-    bool over;
+    bool owed, over;
 } sked_i_pace;
 bool sked_i_pace_look(sked_i_pace *p);
 /* Counts steps of a few nanoseconds each. true: give up. */

@@ -63,7 +63,7 @@ static void choose_scale(sked_i_cumulative *c)
     double total = 0;
     for (double factor = 1; factor <= 1e6; factor *= 10) {
         const scan s = scan_times(c->problem, factor);
-        const double scale = s.divisor > 1 ? factor / s.divisor : factor;
+        const double unit = fmax(1, s.divisor), scale = factor / unit;
         total = s.total;
         if (!s.whole)
             continue;
@@ -72,6 +72,7 @@ static void choose_scale(sked_i_cumulative *c)
         c->scale = scale;
         c->faithful = true;
         c->exact = factor == 1;
+        c->unit = unit;
         return;
     }
     c->scale = total > 0 ? exp2(floor(log2(max_time / total))) : 1;
@@ -581,7 +582,7 @@ static bool keeps_negative_lags(const sked_graph *g, const double *start)
 static void grid_times(const sked_i_cumulative *c, const int32_t *grid, double *start)
 {
     for (int32_t i = 0; i < c->n; i++)
-        start[c->op[i]] = grid[i] / c->scale;
+        start[c->op[i]] = c->exact ? grid[i] * c->unit : grid[i] / c->scale;
 }
 
 sked_status sked_i_cumulative_schedule(const sked_i_cumulative *c, const int32_t *start, sked_schedule **out,

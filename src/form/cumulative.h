@@ -50,7 +50,8 @@ typedef struct sked_i_cumulative {
     int32_t n;
     double scale;  /* core time = real time * scale */
     bool faithful; /* nothing was rounded: the core is the problem itself */
-    bool exact;    /* and its times are integers */
+    bool exact;    /* and its times are integers ... */
+    double unit;   /* ... real time = core time * unit, without rounding */
     int32_t *op;   /* [n] core number -> op of the graph */
     sked_i_core forward;
     sked_i_core mirror; /* time reversed; op i of forward is n - 1 - i here */

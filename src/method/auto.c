@@ -167,7 +167,7 @@ static sked_status conclude(const answers *a, sked_error *err)
 static bool owes_schedule(const sked_i_run *run, const member *m)
 {
     const bool quick = m->share == 0 || strcmp(m->method, "search") == 0;
-    return quick && sked_i_run_incumbent(run) == NULL && !sked_i_limit_stopped(&run->limit);
+    return quick && sked_i_run_incumbent(run) == NULL && !sked_i_limit_halted(&run->limit);
 }
 
 /* Where transfers cost, the incumbent is the warm start of the improving members. */

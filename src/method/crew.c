@@ -57,9 +57,10 @@ void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
              (long long)w->client.evaluations, w->best);
     w->best = cost;
     memcpy(w->incumbent, solution, w->crew->size);
+    const double time = cost / w->crew->scale;
     if (w->crew->kind->again == NULL)
         sked_i_value_curve_note(&w->curve, &(sked_curve_point){.evaluations = w->client.evaluations,
-                                                               .value = cost / w->crew->scale});
+                                                               .value = w->crew->whole ? rint(time) : time});
     if (cost <= w->goal && w->crew->halts)
         atomic_store_explicit(&w->crew->halt, 1, memory_order_relaxed);
 }
@@ -268,20 +269,21 @@ double sked_i_crew_goal(const sked_i_crew *crew, const sked_i_run *run)
 }
 
 /* Workers may end earlier than the run, so the run's own clock need not say so. */
-static bool ran_out(const sked_i_crew *crew)
+static bool ran_out(const sked_i_crew *crew, bool nothing_seen)
 {
-    for (int k = 0; k < crew->active; k++) {
+    bool out = crew->cut;
+    for (int k = 0; !out && k < crew->active; k++) {
         const sked_i_crew_worker *w = sked_i_crew_member(crew, k);
-        if (sked_i_limit_reached(&w->limit) || w->client.evaluations >= w->max_evaluations)
-            return true;
+        out = w->cut || (nothing_seen &&
+                         (sked_i_limit_reached(&w->limit) || w->client.evaluations >= w->max_evaluations));
     }
-    return false;
+    return out;
 }
 
 static sked_status none_found(const sked_i_crew *crew, double least, sked_error *err)
 {
     const double horizon = crew->run->problem->horizon;
-    if (least == INFINITY && ran_out(crew))
+    if (ran_out(crew, least == INFINITY))
         return sked_i_limit_fail(err);
     if (least == INFINITY)
         return SKED_OK; /* the driver says what is missing */

@@ -71,6 +71,7 @@ struct sked_i_crew_worker {
     int64_t max_evaluations; /* client.evaluations ends here */
     int64_t counted;         /* of client.evaluations, reported to the run */
     double goal;             /* costs at or below this cannot be improved */
+    bool cut;                /* as of the crew, of its own starts */
     bool proved;             /* nothing costs less than the incumbent: by exhaustion */
     double best;             /* cost of the incumbent, INFINITY: none */
     void *incumbent;         /* [crew->size] */
@@ -88,10 +89,12 @@ struct sked_i_crew {
     void (*drop)(sked_i_crew *crew); /* frees what else they share; NULL: nothing */
     size_t size;                     /* bytes of a solution */
     double scale;                    /* cost = time * scale */
+    bool whole;                      /* and times are whole numbers */
     double reserve;                  /* seconds set aside until the first offer shows what one costs */
     double last_offers;              /* at the end of a turn; 1 unless many members are offered then */
     int64_t clock_mask;              /* the clock is read where evaluations & clock_mask is 0 */
     bool fixed;                      /* starts are fixed: for messages */
+    bool cut;                        /* the time was up before all starts were made: no proof of anything */
     sked_i_run *run;                 /* of this turn; NULL between turns */
     bool halts;                      /* the first worker to meet the goal ends all */
     atomic_int halt;

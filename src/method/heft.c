@@ -173,7 +173,7 @@ static sked_status build(hefter *x, sked_schedule *s, sked_error *err)
                     : sked_i_dag_make(p, x->run->costs, false, sked_i_has_transfers(p), &x->view, err));
     SKED_TRY(sked_i_pools_make(p, false, &x->pools, err));
     SKED_TRY(prepare(x, err));
-    const sked_i_list_input input = {&x->view, &x->pools, x->rank, p->devices, NULL, NULL};
+    const sked_i_list_input input = {&x->view, &x->pools, x->rank, p->devices, NULL, NULL, false};
     sked_i_place how = {.by_device = true,
                         .insertion = x->run->setting[OPTION_INSERTION] != 0,
                         .fix_device = x->fix,

@@ -23,7 +23,7 @@ static sked_status place_from(const sked_i_run *run, const double *target, sked_
     SKED_TRY(sked_i_dag_make(p, run->costs, false, sked_i_has_transfers(p), &v, err));
     SKED_TRY(sked_i_pools_make(p, !separate, &pools, err));
     SKED_TRY(sked_i_rank_by_key(&v, target, rank, err));
-    const sked_i_list_input input = {&v, &pools, rank, p->devices, target, NULL};
+    const sked_i_list_input input = {&v, &pools, rank, p->devices, target, NULL, false};
     const sked_i_place how = {.fix_device = p->fix_device,
                               .fix_start = p->fix_start,
                               .by_device = separate,

@@ -605,16 +605,19 @@ static bool is_wide(int32_t width)
 }
 #endif
 
-/* Eight entries of a pair's hidden row, before the ReLU. */
+/* Eight entries of a pair's hidden row, before the ReLU. Without `far` the last features are all 0. */
 #define HIDDEN(w, op, device, f)                                                                       \
     ((((op) + (device)) + ((f)[0] * (w)[0] + (f)[1] * (w)[1])) + ((f)[2] * (w)[2] + (f)[3] * (w)[3]) + \
      ((f)[4] * (w)[4] + (f)[5] * (w)[5]) + ((f)[6] * (w)[6] + (f)[7] * (w)[7]) +                       \
      ((f)[8] * (w)[8] + (f)[9] * (w)[9]) + ((f)[10] * (w)[10] + (f)[11] * (w)[11]))
+#define HIDDEN_FAR(w, op, device, f)                                      \
+    (HIDDEN(w, op, device, f) + ((f)[12] * (w)[12] + (f)[13] * (w)[13]) + \
+     ((f)[14] * (w)[14] + (f)[15] * (w)[15]))
+#define INLINE static inline __attribute__((always_inline))
 
-CLONES static void score(const RN(pairs) * s, real *logit)
+INLINE void score_of(const RN(pairs) * s, bool far, real *logit)
 {
-    const int32_t width = s->width, devices = s->devices;
-    assert(width % LANES == 0);
+    const int32_t width = s->width, devices = s->devices, features = far ? FEATURES : SKED_I_NEAR_FEATURES;
     for (int64_t i = 0; i < s->ops; i++) {
         const real *op = s->op_part + (int64_t)s->row[i] * width;
         for (int32_t d = 0; d < devices; d++) {
@@ -622,9 +625,10 @@ CLONES static void score(const RN(pairs) * s, real *logit)
             vec sum = {0};
             for (int32_t c = 0; c < width; c += LANES) {
                 vec w[FEATURES];
-                for (int32_t k = 0; k < FEATURES; k++)
+                for (int32_t k = 0; k < features; k++)
                     w[k] = CVEC(s->weight + k * width + c);
-                const vec h = HIDDEN(w, CVEC(op + c), CVEC(device + c), f);
+                const vec h = far ? HIDDEN_FAR(w, CVEC(op + c), CVEC(device + c), f)
+                                  : HIDDEN(w, CVEC(op + c), CVEC(device + c), f);
                 sum += KEEP(h, POSITIVE(h)) * CVEC(s->out + c);
             }
             logit[i * devices + d] = ADD_LANES(sum);
@@ -632,42 +636,61 @@ CLONES static void score(const RN(pairs) * s, real *logit)
     }
 }
 
+CLONES static void score(const RN(pairs) * s, real *logit)
+{
+    assert(s->width % LANES == 0);
+    if (s->far)
+        score_of(s, true, logit);
+    else
+        score_of(s, false, logit);
+}
+
 /* A vector of columns at a time: weights and their gradients stay in registers over all pairs. */
-#define SCORE_GRAD(attributes, name, vec, mask)                                                    \
-    attributes static void name(const RN(pairs) * s, const real *dlogit, real *dop, real *ddevice, \
-                                real *dweight, real *dout)                                         \
-    {                                                                                              \
-        enum { lanes = sizeof(vec) / sizeof(real) };                                               \
-        const int32_t width = s->width, devices = s->devices;                                      \
-        for (int32_t c = 0; c < width; c += lanes) {                                               \
-            vec w[FEATURES], dw[FEATURES], dv = {0};                                               \
-            const vec out = *(const vec *)(s->out + c);                                            \
-            for (int32_t k = 0; k < FEATURES; k++) {                                               \
-                w[k] = *(const vec *)(s->weight + k * width + c);                                  \
-                dw[k] = (vec){0};                                                                  \
-            }                                                                                      \
-            for (int64_t i = 0; i < s->ops; i++) {                                                 \
-                const int64_t row = (int64_t)s->row[i] * width + c;                                \
-                vec drow = {0};                                                                    \
-                for (int32_t d = 0; d < devices; d++) {                                            \
-                    const int64_t p = i * devices + d;                                             \
-                    const real *f = s->feature + p * FEATURES;                                     \
-                    const vec h = HIDDEN(w, *(const vec *)(s->op_part + row),                      \
-                                         *(const vec *)(s->device + d * width + c), f);            \
-                    const mask on = (mask)(h > (vec){0});                                          \
-                    const vec dh = (vec)((mask)(dlogit[p] * out) & on);                            \
-                    dv += dlogit[p] * (vec)((mask)h & on);                                         \
-                    drow += dh;                                                                    \
-                    *(vec *)(ddevice + d * width + c) += dh;                                       \
-                    for (int32_t k = 0; k < FEATURES; k++)                                         \
-                        dw[k] += f[k] * dh;                                                        \
-                }                                                                                  \
-                *(vec *)(dop + row) += drow;                                                       \
-            }                                                                                      \
-            for (int32_t k = 0; k < FEATURES; k++)                                                 \
-                *(vec *)(dweight + k * width + c) += dw[k];                                        \
-            *(vec *)(dout + c) += dv;                                                              \
-        }                                                                                          \
+#define SCORE_GRAD(attributes, name, vec, mask)                                                        \
+    INLINE void name##_of(const RN(pairs) * s, bool far, const real *dlogit, real *dop, real *ddevice, \
+                          real *dweight, real *dout)                                                   \
+    {                                                                                                  \
+        enum { lanes = sizeof(vec) / sizeof(real) };                                                   \
+        const int32_t width = s->width, devices = s->devices,                                          \
+                      features = far ? FEATURES : SKED_I_NEAR_FEATURES;                                \
+        for (int32_t c = 0; c < width; c += lanes) {                                                   \
+            vec w[FEATURES], dw[FEATURES], dv = {0};                                                   \
+            const vec out = *(const vec *)(s->out + c);                                                \
+            for (int32_t k = 0; k < features; k++) {                                                   \
+                w[k] = *(const vec *)(s->weight + k * width + c);                                      \
+                dw[k] = (vec){0};                                                                      \
+            }                                                                                          \
+            for (int64_t i = 0; i < s->ops; i++) {                                                     \
+                const int64_t row = (int64_t)s->row[i] * width + c;                                    \
+                const vec op = *(const vec *)(s->op_part + row);                                       \
+                vec drow = {0};                                                                        \
+                for (int32_t d = 0; d < devices; d++) {                                                \
+                    const int64_t p = i * devices + d;                                                 \
+                    const real *f = s->feature + p * FEATURES;                                         \
+                    const vec device = *(const vec *)(s->device + d * width + c);                      \
+                    const vec h = far ? HIDDEN_FAR(w, op, device, f) : HIDDEN(w, op, device, f);       \
+                    const mask on = (mask)(h > (vec){0});                                              \
+                    const vec dh = (vec)((mask)(dlogit[p] * out) & on);                                \
+                    dv += dlogit[p] * (vec)((mask)h & on);                                             \
+                    drow += dh;                                                                        \
+                    *(vec *)(ddevice + d * width + c) += dh;                                           \
+                    for (int32_t k = 0; k < features; k++)                                             \
+                        dw[k] += f[k] * dh;                                                            \
+                }                                                                                      \
+                *(vec *)(dop + row) += drow;                                                           \
+            }                                                                                          \
+            for (int32_t k = 0; k < features; k++)                                                     \
+                *(vec *)(dweight + k * width + c) += dw[k];                                            \
+            *(vec *)(dout + c) += dv;                                                                  \
+        }                                                                                              \
+    }                                                                                                  \
+    attributes static void name(const RN(pairs) * s, const real *dlogit, real *dop, real *ddevice,     \
+                                real *dweight, real *dout)                                             \
+    {                                                                                                  \
+        if (s->far)                                                                                    \
+            name##_of(s, true, dlogit, dop, ddevice, dweight, dout);                                   \
+        else                                                                                           \
+            name##_of(s, false, dlogit, dop, ddevice, dweight, dout);                                  \
     }
 SCORE_GRAD(CLONES, score_grad_narrow, vec, mask)
 #ifdef WIDE

@@ -700,14 +700,17 @@ __global__ static void heat_kernel(const __grid_constant__ once_model m)
         m.shift[b * s.width + j] =
             column_of(s.temperature, s.width, second, w + s.shift_weight, w + s.shift_bias, j);
         m.empty_part[b * s.width + j] = part * scale;
-        m.out[b * s.width + j] = l->sharpness * w[s.out_weight + j];
+        m.out[b * s.width + j] = l->trust * l->sharpness * w[s.out_weight + j];
     }
     for (int32_t j = middle; j < s.context; j += step)
         m.empty[b * s.context + j] = w[s.empty_device + j] > 0 ? w[s.empty_device + j] : 0;
-    for (int32_t j = middle; j < DIRECT; j += step)
+    const float rule[DIRECT] = SKED_I_LIST_RULE;
+    for (int32_t j = middle; j < DIRECT; j += step) {
+        const float learnt = w[s.direct_bias + j] + ONCE_HEAT_SHARE * column_of(s.temperature, DIRECT, second,
+                                                                                w + s.direct_weight, NULL, j);
         m.direct[b * DIRECT + j] =
-            l->sharpness * (w[s.direct_bias + j] + ONCE_HEAT_SHARE * column_of(s.temperature, DIRECT, second,
-                                                                               w + s.direct_weight, NULL, j));
+            l->sharpness * (l->trust < 1 ? l->trust * learnt + (1 - l->trust) * rule[j] : learnt);
+    }
 }
 
 /* What unscheduled ops say before anything is scheduled: a block a problem and 32 columns. */

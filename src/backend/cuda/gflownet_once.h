@@ -19,6 +19,7 @@ enum {
     HEADS = 7,
     PAIR = SKED_I_PAIR_FEATURES,
     DIRECT = SKED_I_DIRECT_FEATURES,
+    AHEAD = SKED_I_AHEAD,
     MOST_OPS = SKED_I_CHOICE_OPS,
     MOST_DEVICES = SKED_I_CHOICE_DEVICES,
     WARP = 32
@@ -81,7 +82,10 @@ enum {
     X(taken, uint8_t, k)                                          \
     X(noise, double, n)                                           \
     X(arrive, double, (moves * n * k))                            \
-    X(local, double, (moves * n * k))
+    X(local, double, (moves * n * k))                             \
+    X(ahead, walk_ahead, (moves * MOST_OPS * AHEAD))              \
+    X(op_end, double, (moves * MOST_OPS))                         \
+    X(end, double, (moves * p))
 
 enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };
 /* Threads of a walk. */
@@ -109,6 +113,11 @@ struct walk_head {
     int32_t n_ready, n_used, left, step, most, status;
     int32_t n_ops, n_columns, n_changed, n_told, n_versions;
     int32_t op, place, at; /* the chosen op, its column, where it is among the ready ones */
+};
+/* When the two best columns have the other data of a successor and are free: ahead.h. */
+struct walk_ahead {
+    double first, second;
+    int32_t best;
 };
 /* What changed for an unscheduled op by the data of an edge: its features before and after. */
 struct walk_told {
@@ -139,12 +148,15 @@ struct once_lesson {
     int32_t choices;                              /* columns of a step at most */
     bool transfers, picky, greedy, replay, twice; /* twice: some op has two edges to the same op */
     double work, unit, per_unit, temperature;
-    float sharpness, heat[SKED_I_HEAT_FEATURES];
+    float sharpness, trust, heat[SKED_I_HEAT_FEATURES];
     uint64_t seed, first;
     const int32_t *kind_size, *kind_first, *quickest, *kind_of;
     const float *pace; /* [kinds] squashed */
     const double *latency, *per_byte, *time, *duration, *least, *tail, *lag, *share, *bytes;
     const int32_t *waits, *succ_ptr, *succ_op, *pred_ptr, *pred_op;
+    const int32_t
+        *ahead; /* [n, AHEAD] successors that are looked at, then -1; with transfers, as the next two */
+    const double *ahead_lag, *ahead_hop;
     const uint64_t *masks; /* [HEADS, n, words] */
     uint64_t *turned;      /* the same by key; with gradients */
     int32_t *op, *device;  /* [count, n] trajectories */

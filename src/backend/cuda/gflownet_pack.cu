@@ -33,6 +33,19 @@ static void pack_successors(gpu_pack *p, const sked_i_gpu_problem *x, once_lesso
     ptr[x->n] = at;
 }
 
+static void pack_ahead(gpu_pack *p, const sked_i_gpu_problem *x, once_lesson *l)
+{
+    const int64_t cells = l->transfers ? (int64_t)x->n * AHEAD : 0;
+    int32_t *op = gpu_room(p, cells, &l->ahead);
+    double *lag = gpu_room(p, cells, &l->ahead_lag), *hop = gpu_room(p, cells, &l->ahead_hop);
+    for (int64_t k = 0; k < cells && op != NULL; k++) {
+        const int32_t e = x->ahead[k];
+        op[k] = e < 0 ? -1 : x->edge_to[e];
+        lag[k] = e < 0 ? 0 : x->lag[e];
+        hop[k] = e < 0 ? 0 : x->hop[e];
+    }
+}
+
 /* Predecessors by edges of distance 0, each once: in-edges are in the order of their beginnings. */
 static void pack_predecessors(gpu_pack *p, const sked_i_gpu_problem *x, once_lesson *l)
 {
@@ -68,6 +81,7 @@ void once_pack_lesson(gpu_pack *p, const sked_i_gpu_walks *w, once_lesson *l)
     l->per_unit = 1 / x->unit;
     l->temperature = x->temperature;
     l->sharpness = (float)x->sharpness;
+    l->trust = (float)x->trust;
     for (int k = 0; k < SKED_I_HEAT_FEATURES; k++)
         l->heat[k] = (float)x->heat[k];
     l->law = w->loss_of;
@@ -92,6 +106,7 @@ void once_pack_lesson(gpu_pack *p, const sked_i_gpu_walks *w, once_lesson *l)
     gpu_copy(p, n, x->waits, &l->waits);
     pack_successors(p, x, l);
     pack_predecessors(p, x, l);
+    pack_ahead(p, x, l);
     gpu_copy(p, HEADS * n * x->words, x->masks, &l->masks);
 }
 

@@ -292,18 +292,86 @@ __device__ static void observe_state(const walk &w)
     w.state[2 * w.c + k] = (float)(over / under);
 }
 
-/* The earliest end of each op over the columns. */
+/* For each successor that is looked at, of each op, the two best columns: ahead.c. */
+__device__ static void fill_ahead(const walk &w)
+{
+    EACH_THREAD(s, w.head->n_ops * AHEAD) {
+        const int32_t to = w.x->ahead[(int64_t)w.row[s / AHEAD] * AHEAD + s % AHEAD];
+        walk_ahead a = {CUDART_INF, CUDART_INF, -1};
+        EACH(d, 0, to >= 0 ? w.head->n_columns : 0, 1) {
+            const int32_t q = w.column[d];
+            const double at = later(w.arrive[(int64_t)to * w.k + q], w.free_at[q]);
+            if (at < a.first) {
+                a.second = a.first;
+                a.first = at;
+                a.best = q;
+            } else if (at < a.second) {
+                a.second = at;
+            }
+        }
+        w.ahead[s] = a;
+    }
+}
+
+/* Latest end of a path over a successor of op i of the choices where that runs on column q. */
+__device__ static double ahead_end(const walk &w, int32_t i, int32_t q)
+{
+    const once_lesson *x = w.x;
+    const int32_t op = w.row[i];
+    const double start = later(data_at(w, op, q), w.free_at[q]), time = time_of(w, op, q);
+    double end = start + time;
+    EACH(k, 0, AHEAD, 1) {
+        const int64_t cell = (int64_t)op * AHEAD + k;
+        const int32_t to = x->ahead[cell];
+        if (to < 0)
+            break;
+        const walk_ahead *a = &w.ahead[i * AHEAD + k];
+        const double lag = x->ahead_lag[cell], data = start + (isnan(lag) ? time : lag);
+        const double arrive = w.arrive[(int64_t)to * w.k + q];
+        const double here = later(later(arrive, data), start + time) + time_of(w, to, q);
+        const double away =
+            later(a->best == q ? a->second : a->first, data + x->ahead_hop[cell]) + x->duration[to];
+        const double done = here < away ? here : away;
+        if (done < CUDART_INF)
+            end = later(end, done + x->tail[to] - x->duration[to]);
+    }
+    return end;
+}
+
+/* Mean share of the inputs of those successors that lies on column q. */
+__device__ static float ahead_held(const walk &w, int32_t op, int32_t q)
+{
+    double held = 0;
+    int32_t k = 0;
+    for (; k < AHEAD && w.x->ahead[(int64_t)op * AHEAD + k] >= 0; k++)
+        held += w.local[(int64_t)w.x->ahead[(int64_t)op * AHEAD + k] * w.k + q];
+    return k > 0 ? (float)(held / k) : 0;
+}
+
+/* The earliest end of each op over the columns, and that of a path one op ahead; barriers inside. */
 __device__ static void observe_ops(const walk &w)
 {
+    const int32_t columns = w.head->n_columns;
+    if (w.transfers) {
+        fill_ahead(w);
+        barrier();
+        EACH_THREAD(p, w.head->n_ops * columns)
+            w.end[p] = ahead_end(w, p / columns, w.column[p % columns]);
+        barrier();
+    }
     EACH_THREAD(i, w.head->n_ops) {
         const int32_t op = w.row[i];
-        double least = CUDART_INF;
-        EACH(d, 0, w.head->n_columns, 1) {
+        double least = CUDART_INF, end = CUDART_INF;
+        EACH(d, 0, columns, 1) {
             const int32_t q = w.column[d];
             const double finish = later(data_at(w, op, q), w.free_at[q]) + time_of(w, op, q);
             least = finish < least ? finish : least;
+            if (w.transfers && finish < CUDART_INF)
+                end = w.end[i * columns + d] < end ? w.end[i * columns + d] : end;
         }
         w.op_least[i] = least;
+        if (w.transfers)
+            w.op_end[i] = end;
     }
 }
 
@@ -352,8 +420,15 @@ template <bool grad> __device__ static void pair_features(const walk &w, int slo
     f[9] = squash(w.transfers ? (float)w.local[(int64_t)op * w.k + q] : 0.0f);
     f[10] = squash(f10);
     f[11] = squash(f11);
-    const float g[DIRECT] = {clipped(f0), clipped(f11), clipped(f5), f[5],
-                             clipped(f8), clipped(f2),  clipped(f4), clipped(f10)};
+    const double far = w.transfers ? w.end[i * h->n_columns + d] : 0;
+    const float f13 = w.transfers ? (float)(later(0, far - bound) * u) : 0;
+    const float f14 = w.transfers ? (float)((far - w.op_end[i]) * u) : 0;
+    f[12] = w.transfers ? squash((float)((far - end) * u)) : 0;
+    f[13] = squash(f13);
+    f[14] = squash(f14);
+    f[15] = w.transfers ? squash(ahead_held(w, op, q)) : 0;
+    const float g[DIRECT] = {clipped(f0), clipped(f11), clipped(f5),  f[5],         clipped(f8),
+                             clipped(f2), clipped(f4),  clipped(f10), clipped(f14), clipped(f13)};
     for (int k = 0; k < DIRECT; k++) {
         sum += w.far->direct[k] * g[k];
         if (grad)

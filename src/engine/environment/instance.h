@@ -28,9 +28,11 @@ typedef struct sked_i_instance {
     double *duration, *least; /* [n] harmonic mean over the devices that can run it, least */
     double *tail;             /* [n] to the end of everything that must follow, with mean transfers */
     double *lag;              /* [edges of the graph] NAN: the time of its `from` */
+    double *hop;              /* [edges] mean transfer time */
     double *share;            /* [edges] of the mean transfer time of all in-edges of its `to` */
-    int32_t *waits;           /* [n] in-edges of distance 0 */
-    double *feature;          /* [n, SKED_I_STATIC_FEATURES] */
+    int32_t *ahead;  /* [n, SKED_I_AHEAD] out-edges whose paths are longest, then -1; NULL: no transfers */
+    int32_t *waits;  /* [n] in-edges of distance 0 */
+    double *feature; /* [n, SKED_I_STATIC_FEATURES] */
     double machine[SKED_I_HEAT_FEATURES - 2]; /* what the network sees of the devices and links */
     sked_i_masks masks;
     const sked_i_limit *limit; /* NULL: none */

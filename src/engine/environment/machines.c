@@ -100,7 +100,7 @@ sked_status sked_i_law_draw_machine(const sked_i_machine_law *law, const sked_gr
     if (!(bytes > 0))
         draw_bytes(g, rng, out->bytes);
     const double least = 0.0625, where = sked_i_rng_uniform(rng);
-    if (law->transfers > 0 && sked_i_rng_uniform(rng) < 0.5) {
+    if (law->transfers > 0 && sked_i_rng_uniform(rng) < 0.75) {
         const double most = law->transfers > least ? law->transfers : least;
         sked_i_law_draw_links(out, g->n_edges, least * sked_i_exp(where * sked_i_log(most / least)), rng);
     }

@@ -78,6 +78,7 @@ typedef struct sked_i_list_input {
     int32_t devices;
     const double *release;     /* no start before this */
     const sked_i_limit *limit; /* NULL: none; checked where the work is more than moderate */
+    bool owed;                 /* there is no schedule yet */
 } sked_i_list_input;
 /* Steps for each op that are moderate: looks at classes of ops or at devices. Looks at devices: this many. */
 enum { SKED_I_LIST_FREE_STEPS = 256, SKED_I_LIST_MOST_FREE = 10000000 };
@@ -102,7 +103,8 @@ typedef struct sked_i_place {
     const bool *use;     /* [devices] where links are missing: no others; NULL: all */
     bool stepped;        /* by_device: only ops whose data is there when a device is free compete */
     const sked_i_limit *limit; /* NULL: none; checked where ops and devices are many: STOPPED */
-    bool hurry; /* by_device, limit: when the time is up, what is left goes to the best of a few devices */
+    bool hurry; /* by_device, limit: there is no schedule yet; when the time is up, or a stop was asked for,
+                   what is left goes to the best of a few devices */
 } sked_i_place;
 
 /*

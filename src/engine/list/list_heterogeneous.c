@@ -211,15 +211,20 @@ static double ahead_of(const placer *x, int32_t i, int32_t d)
     return x->how->ahead ? x->how->ahead[(int64_t)i * c->time_kinds + sked_i_device_time_kind(c, d)] : 0;
 }
 
+static bool allows(const placer *x, int32_t i, int32_t d)
+{
+    return x->reach == NULL || sked_i_reach_allows(x, i, d);
+}
+
 /* Every device on which op i can start, with start, score (finish and what follows) and idle since. */
-static void list_options(placer *x, int32_t i, const uint64_t *may)
+static void list_options(placer *x, int32_t i)
 {
     const int32_t m = x->input.devices;
     double *start = x->far.option, *score = start + m, *idle = score + m;
     int32_t first, last;
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = 0; d < m; d++) {
-        const bool open = d >= first && d <= last && (may == NULL || may[d / 64] >> (d % 64) & 1);
+        const bool open = d >= first && d <= last && allows(x, i, d);
         const double length = open ? sked_i_placer_time(x, i, d) : INFINITY;
         const double from = sked_i_placer_arrival(x, i, d);
         start[d] = score[d] = INFINITY;
@@ -273,12 +278,12 @@ static void look_ahead(placer *x, int32_t i)
     }
 }
 
-static void choose_scored(placer *x, int32_t i, const uint64_t *may)
+static void choose_scored(placer *x, int32_t i)
 {
     const int32_t m = x->input.devices;
     const double *start = x->far.option, *score = start + m, *idle = score + m;
     int32_t best = -1;
-    list_options(x, i, may);
+    list_options(x, i);
     if (x->how->lookahead)
         look_ahead(x, i);
     for (int32_t d = 0; d < m; d++)
@@ -293,14 +298,14 @@ static void choose_scored(placer *x, int32_t i, const uint64_t *may)
     }
 }
 
-static void choose_first(placer *x, int32_t i, const uint64_t *may)
+static void choose_first(placer *x, int32_t i)
 {
     int32_t first, last;
     double best = INFINITY, idle_since = -1;
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         double gap = 0;
-        if (may != NULL && !(may[d / 64] >> (d % 64) & 1))
+        if (!allows(x, i, d))
             continue;
         const double length = sked_i_placer_time(x, i, d), from = sked_i_placer_arrival(x, i, d);
         if (from + length > best || isinf(from + length))
@@ -319,12 +324,11 @@ static void choose_first(placer *x, int32_t i, const uint64_t *may)
 
 void sked_i_placer_choose(sked_i_placer *x, int32_t i)
 {
-    const uint64_t *may = x->reach != NULL ? sked_i_reach_choices(x, i) : NULL;
     sked_i_placer_gather(x, i);
     if (x->how->ahead != NULL || x->how->lookahead)
-        choose_scored(x, i, may);
+        choose_scored(x, i);
     else
-        choose_first(x, i, may);
+        choose_first(x, i);
 }
 
 /* The same among first..last; x->device[i] stays as it is where none of them can run op i. */
@@ -334,8 +338,10 @@ static bool fit_among(placer *x, int32_t i, double t, int32_t first, int32_t las
     bool found = false;
     for (int32_t d = first; d <= last; d++) {
         const double length = sked_i_placer_time(x, i, d);
-        const bool room = length < INFINITY && sked_i_placer_room(x, i, length, d, t, &gap) == t;
-        if (isinf(length) || (found && !room) || (room == found && length >= best))
+        if (isinf(length) || (found && length >= best))
+            continue;
+        const bool room = sked_i_placer_room(x, i, length, d, t, &gap) == t;
+        if (!room && (found || length >= best))
             continue;
         best = length;
         found = room;

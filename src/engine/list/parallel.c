@@ -305,8 +305,9 @@ sked_status sked_i_list_parallel(const sked_i_list_input *input, double *start, 
                                  sked_error *err)
 {
     engine x = {.input = input, .start = start, .device = device};
-    x.pace =
-        (sked_i_pace){.limit = input->limit, .free_steps = SKED_I_LIST_FREE_STEPS * (int64_t)input->view->n};
+    x.pace = (sked_i_pace){.limit = input->limit,
+                           .free_steps = SKED_I_LIST_FREE_STEPS * (int64_t)input->view->n,
+                           .owed = input->owed};
     sked_status st = prepare(&x, err);
     if (st == SKED_OK && !go(&x))
         st = sked_i_limit_fail(err);

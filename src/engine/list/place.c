@@ -94,6 +94,7 @@ static void reset(placer *x)
     for (int32_t i = 0; x->how->lookahead && i < v->n; i++)
         x->device[i] = -1; /* not placed */
     x->late = x->now = 0;
+    x->next_device = 0;
     x->hurry = NULL;
     x->chosen = -1;
     x->pending.count = 0;
@@ -345,15 +346,54 @@ static bool book_at(placer *x, int32_t i, double t)
     return true;
 }
 
+/* The time is up: a fixed start takes the next device with room after the one taken last. */
+static bool book_next(placer *x, int32_t i, double t)
+{
+    double gap;
+    x->start[i] = t;
+    for (int32_t k = 0; k < x->input.devices; k++) {
+        const int32_t d = x->next_device;
+        const double length =
+            x->input.view->costs != NULL ? sked_i_placer_time(x, i, d) : x->input.view->duration[i];
+        x->next_device = d + 1 < x->input.devices ? d + 1 : 0;
+        if (sked_i_pace_over(&x->pace, 1))
+            return false;
+        if (isinf(length) || sked_i_placer_room(x, i, length, d, t, &gap) > t)
+            continue;
+        x->device[i] = d;
+        return book(x, i);
+    }
+    return book_at(x, i, t);
+}
+
+/* Once the time is up, what is left may be made in a hurry: with a bound on looks of its own. */
+static bool may_hurry(placer *x)
+{
+    enum { looks_in_a_hurry = 64 }; /* for each op, where none of the few devices serves it */
+    if (!x->how->hurry || x->how->lookahead || sked_i_limit_halted(x->how->limit))
+        return false;
+    x->pace.over = false;
+    x->pace.owed = true;
+    x->pace.free_steps = x->pace.steps + looks_in_a_hurry * (int64_t)x->input.view->n;
+    return true;
+}
+
 /* Fixed starts are booked before anything else, first those that cannot move to another device. */
 static bool book_fixed(placer *x)
 {
+    bool hurried = false;
     for (int pass = 0; pass < 2; pass++)
         for (int32_t i = 0; i < x->input.view->n; i++) {
             const bool pinned = x->by_device && x->how->fix_device && x->how->fix_device[i] >= 0;
-            if (fixed_start(x, i) && pinned == (pass == 0) &&
-                (sked_i_pace_over(&x->pace, x->by_device && !pinned ? x->input.devices : 1) ||
-                 !book_at(x, i, x->how->fix_start[i])))
+            const bool wide = x->by_device && !pinned;
+            if (!fixed_start(x, i) || pinned != (pass == 0))
+                continue;
+            if (!hurried && sked_i_pace_over(&x->pace, wide ? x->input.devices : 1)) {
+                hurried = true;
+                if (!may_hurry(x))
+                    return false;
+            }
+            if (!(hurried && wide ? book_next : book_at)(x, i, x->how->fix_start[i]))
                 return false;
         }
     return true;
@@ -387,18 +427,12 @@ static int64_t looks_of_op(const placer *x)
     return x->input.devices + x->far.kinds / links_in_a_look;
 }
 
-/* Is the time up? Then the rest may be placed in a hurry, unless a stop was asked for. false: give up. */
+/* Is the time up? Then the rest may be placed in a hurry. false: give up. */
 static bool keeps_time(placer *x)
 {
-    enum { looks_in_a_hurry = 64 }; /* for each op, where none of the few devices serves it */
     if (!x->by_device || x->hurry != NULL || !(x->pace.over || sked_i_pace_over(&x->pace, looks_of_op(x))))
         return true;
-    if (!x->how->hurry || x->how->lookahead || sked_i_limit_stopped(x->how->limit) ||
-        sked_i_placer_hurry(x, NULL) != SKED_OK)
-        return false;
-    x->pace.over = false;
-    x->pace.free_steps = x->pace.steps + looks_in_a_hurry * (int64_t)x->input.view->n;
-    return true;
+    return may_hurry(x) && sked_i_placer_hurry(x, NULL) == SKED_OK;
 }
 
 static bool place_all(placer *x)
@@ -444,10 +478,12 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     assert(!(how->lookahead && how->stepped));
     x->start = start;
     x->device = device;
-    x->pace = (sked_i_pace){.limit = how->limit, .free_steps = free_steps(x)};
+    x->pace = (sked_i_pace){.limit = how->limit, .free_steps = free_steps(x), .owed = how->hurry};
     reset(x);
     if (how->fix_start != NULL && !book_fixed(x))
         return x->pace.over ? sked_i_limit_fail(err) : sked_i_no_memory(err);
+    /* a stop, or the time that is up: the rest in a hurry, at once */
+    x->pace = (sked_i_pace){.limit = how->limit, .free_steps = free_steps(x), .steps = x->pace.steps};
     if (x->reach != NULL)
         sked_i_reach_reset(x);
     if (!place_all(x))

@@ -38,6 +38,7 @@ struct sked_i_placer {
     sked_i_set ready;          /* ranks */
     sked_i_event_heap pending; /* stepped: ops whose data is on its way */
     double now;                /* stepped: when the first device is free */
+    int32_t next_device;       /* fixed starts in a hurry: the one to look at first */
     int32_t chosen; /* stepped, heterogeneous devices: op that has start and device, but is not placed */
     sked_i_timeline *pool;
     sked_i_gaps *gaps;
@@ -142,12 +143,13 @@ bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
 /* In the placer's arena; *out stays NULL where every device can send to every other. */
 SKED_MUST_CHECK sked_status sked_i_reach_create(sked_i_placer *x, sked_i_reach **out, sked_error *err);
 /*
- * Before a run, when ops with fixed starts have their devices. O(ops * devices + edges) where nothing is
- * ruled out; every set that changes costs O(devices + its edges) more, here and in the run.
+ * Before a run, when ops with fixed starts have their devices. O(ops * groups + edges) where nothing is
+ * ruled out; every set that changes costs O(groups + its edges) more, here and in the run. A group: devices
+ * with the same links and, but for their speeds, the same times.
  */
 void sked_i_reach_reset(sked_i_placer *x);
-/* A set of bits: the devices op i may go to. */
-const uint64_t *sked_i_reach_choices(const sked_i_placer *x, int32_t i);
+/* May op i go to device d? */
+bool sked_i_reach_allows(const sked_i_placer *x, int32_t i, int32_t d);
 /* Op i has its device. */
 void sked_i_reach_placed(sked_i_placer *x, int32_t i);
 #endif

@@ -1,10 +1,11 @@
 /*
  * Machines on which some pairs of devices have no link: an op may only go where its data can come, and from
- * where its successors can still be reached. Every op has a set of devices it may yet go to. The sets are
- * kept arc-consistent over the edges that carry data (Mackworth, Artificial Intelligence 8, 1977), before a
- * run and with every op that is placed. That finds a schedule nearly always, not always: a dead end shows as
- * x->late.
+ * where its successors can still be reached. Every op has a set of groups of devices it may yet go to. The
+ * sets are kept arc-consistent over the edges that carry data (Mackworth, Artificial Intelligence 8, 1977),
+ * before a run and with every op that is placed. That finds a schedule nearly always, not always: a dead end
+ * shows as x->late.
  */
+#include "base/sort.h"
 #include "engine/list/placer.h"
 
 #include <assert.h>
@@ -13,21 +14,33 @@
 typedef sked_i_placer placer;
 
 struct sked_i_reach {
-    int32_t words;        /* of a set of devices */
-    uint64_t *out, *into; /* [devices * words] what a device reaches; what reaches it; itself in both */
-    uint64_t *able;       /* [n * words] devices that can run the op */
-    uint64_t *may;        /* [n * words] devices it may yet go to */
-    uint64_t *all;        /* [words] every device */
-    uint64_t *set;        /* [words] scratch */
-    uint64_t *last[2];    /* [2 * words] a large set and what it reaches; and what reaches it */
-    int32_t *queue;       /* [n] ops whose set has changed, a ring */
-    bool *queued;         /* [n] */
+    int32_t groups, *group; /* [devices] those of a group have the same links, also to one another, and run */
+    int32_t *first;         /* the same ops; [groups] a device of each */
+    int32_t words;          /* of a set of groups */
+    uint64_t *out, *into;   /* [groups * words] what a group reaches; what reaches it; itself in both */
+    uint64_t *able;         /* [n * words] groups that can run the op */
+    uint64_t *may;          /* [n * words] groups it may yet go to */
+    uint64_t *all;          /* [words] every group */
+    uint64_t *set;          /* [words] scratch */
+    uint64_t *last[2];      /* [2 * words] a large set and what it reaches; and what reaches it */
+    int32_t *queue;         /* [n] ops whose set has changed, a ring */
+    bool *queued;           /* [n] */
     int32_t head, waiting;
 };
 
-static void add(uint64_t *set, int32_t d)
+static void add(uint64_t *set, int32_t g)
 {
-    set[d / 64] |= UINT64_C(1) << (d % 64);
+    set[g / 64] |= UINT64_C(1) << (g % 64);
+}
+
+static int32_t link_kind(const placer *x, int32_t d)
+{
+    return x->far.kind ? x->far.kind[d] : 0;
+}
+
+static bool linked(const placer *x, int32_t from, int32_t to)
+{
+    return !isnan(x->far.latency[(int64_t)link_kind(x, from) * x->far.kinds + link_kind(x, to)]);
 }
 
 /* Is there an edge with data, and a pair of devices without a link? */
@@ -43,79 +56,93 @@ static bool is_needed(const placer *x)
     return missing && data;
 }
 
-/* What devices of each kind reach (from) or what reaches them: [kinds * words] */
-static void fill_kind_rows(const placer *x, const sked_i_reach *r, bool from, uint64_t *row)
+/* What tells groups apart: the kind of links and the class of times; of a kind without links in it the
+ * device. */
+static uint64_t group_key(const placer *x, int32_t d)
 {
-    const sked_i_arrivals *a = &x->far;
-    for (int32_t g = 0; g < a->kinds; g++)
-        for (int32_t d = 0; d < x->input.devices; d++) {
-            const int32_t other = a->kind ? a->kind[d] : 0;
-            const int64_t link = from ? (int64_t)g * a->kinds + other : (int64_t)other * a->kinds + g;
-            if (!isnan(a->latency[link]))
-                add(row + (int64_t)g * r->words, d);
-        }
+    const sked_i_costs *c = x->input.view->costs;
+    const int32_t q = c->class_of ? c->class_of[sked_i_device_time_kind(c, d)] : 0;
+    return ((uint64_t)link_kind(x, d) << 32) + (uint32_t)(linked(x, d, d) ? q : d);
 }
 
-static void fill_links(const placer *x, const sked_i_reach *r, bool from, uint64_t *row, uint64_t *out)
+static sked_status find_groups(placer *x, sked_i_reach *r, sked_error *err)
 {
-    const size_t bytes = (size_t)r->words * sizeof *row;
-    fill_kind_rows(x, r, from, row);
-    for (int32_t d = 0; d < x->input.devices; d++) {
-        const int32_t g = x->far.kind ? x->far.kind[d] : 0;
-        memcpy(out + (int64_t)d * r->words, row + (int64_t)g * r->words, bytes);
-        add(out + (int64_t)d * r->words, d);
+    const int32_t m = x->input.devices;
+    sked_status st = SKED_OK;
+    sked_i_keyed *at = NULL;
+    SKED_OWN(&x->arena, r->group, m);
+    SKED_OWN(&x->arena, r->first, m);
+    SKED_NEW(at, 2 * (int64_t)m);
+    for (int32_t d = 0; d < m; d++)
+        at[d] = (sked_i_keyed){.key = group_key(x, d), .value = d};
+    sked_i_sort_keyed(at, at + m, m);
+    for (int32_t k = 0; k < m; k++) {
+        if (k == 0 || at[k].key != at[k - 1].key)
+            r->first[r->groups++] = (int32_t)at[k].value;
+        r->group[at[k].value] = r->groups - 1;
     }
+    r->words = (r->groups + 63) / 64;
+cleanup:
+    free(at);
+    return st;
+}
+
+static void fill_links(const placer *x, sked_i_reach *r)
+{
+    for (int32_t g = 0; g < r->groups; g++)
+        for (int32_t h = 0; h < r->groups; h++) {
+            if (g == h || linked(x, r->first[g], r->first[h]))
+                add(r->out + (int64_t)g * r->words, h);
+            if (g == h || linked(x, r->first[h], r->first[g]))
+                add(r->into + (int64_t)g * r->words, h);
+        }
 }
 
 /* Ops that the graph gives no durations by device can run on all devices. */
 static void fill_able(const placer *x, sked_i_reach *r)
 {
     const sked_i_costs *c = x->input.view->costs;
-    for (int32_t d = 0; d < x->input.devices; d++)
-        add(r->all, d);
+    for (int32_t g = 0; g < r->groups; g++)
+        add(r->all, g);
     for (int32_t i = 0; i < x->input.view->n; i++) {
         uint64_t *able = r->able + (int64_t)i * r->words;
         const bool any =
             (c->row == NULL || c->row[i] < 0) && !x->far.instant[sked_i_pools_class(x->input.pools, i)];
         if (any)
             memcpy(able, r->all, (size_t)r->words * sizeof *able);
-        for (int32_t d = 0; !any && d < x->input.devices; d++)
-            if (sked_i_placer_time(x, i, d) < INFINITY)
-                add(able, d);
+        for (int32_t g = 0; !any && g < r->groups; g++)
+            if (sked_i_placer_time(x, i, r->first[g]) < INFINITY)
+                add(able, g);
     }
 }
 
 sked_status sked_i_reach_create(sked_i_placer *x, sked_i_reach **out, sked_error *err)
 {
-    const int32_t m = x->input.devices, n = x->input.view->n;
+    const int32_t n = x->input.view->n;
     sked_status st = SKED_OK;
     sked_i_reach *r;
-    uint64_t *row = NULL;
     if (!is_needed(x))
         return SKED_OK;
     SKED_OWN0(&x->arena, r, 1);
-    r->words = (m + 63) / 64;
-    SKED_OWN0(&x->arena, r->out, (int64_t)m * r->words);
-    SKED_OWN0(&x->arena, r->into, (int64_t)m * r->words);
+    SKED_TRY(find_groups(x, r, err));
+    SKED_OWN0(&x->arena, r->out, (int64_t)r->groups * r->words);
+    SKED_OWN0(&x->arena, r->into, (int64_t)r->groups * r->words);
     SKED_OWN0(&x->arena, r->able, (int64_t)n * r->words);
     SKED_OWN(&x->arena, r->may, (int64_t)n * r->words);
     SKED_OWN0(&x->arena, r->all, r->words);
     SKED_OWN(&x->arena, r->set, r->words);
     SKED_OWN0(&x->arena, r->last[0], 2 * (int64_t)r->words);
     SKED_OWN0(&x->arena, r->last[1], 2 * (int64_t)r->words);
-    SKED_NEW0(row, 2 * (int64_t)x->far.kinds * r->words);
     SKED_OWN(&x->arena, r->queue, n);
     SKED_OWN0(&x->arena, r->queued, n);
-    fill_links(x, r, true, row, r->out);
-    fill_links(x, r, false, row + (int64_t)x->far.kinds * r->words, r->into);
+    fill_links(x, r);
     fill_able(x, r);
     *out = r;
 cleanup:
-    free(row);
     return st;
 }
 
-/* Union of rows of out or into over a set of devices, into r->set. Many ops have the same large set. */
+/* Union of rows of out or into over a set of groups, into r->set. Many ops have the same large set. */
 static void spread(placer *x, const uint64_t *from, const uint64_t *rows)
 {
     enum { large = 16 };
@@ -196,8 +223,7 @@ static void propagate(placer *x)
     }
 }
 
-/* The devices op i may go to before any is placed, into r->set: its fixed one, or those in use. false: all.
- */
+/* Where op i may go before any is placed, into r->set: its fixed device, or those in use. false: anywhere. */
 static bool find_open(const placer *x, int32_t i)
 {
     const bool fixed = x->how->fix_start != NULL && !isnan(x->how->fix_start[i]);
@@ -206,10 +232,10 @@ static bool find_open(const placer *x, int32_t i)
         return false;
     memset(x->reach->set, 0, (size_t)x->reach->words * sizeof *x->reach->set);
     if (pinned >= 0)
-        add(x->reach->set, pinned);
+        add(x->reach->set, x->reach->group[pinned]);
     for (int32_t d = 0; pinned < 0 && d < x->input.devices; d++)
         if (x->how->use[d])
-            add(x->reach->set, d);
+            add(x->reach->set, x->reach->group[d]);
     return true;
 }
 
@@ -227,9 +253,10 @@ void sked_i_reach_reset(sked_i_placer *x)
     propagate(x);
 }
 
-const uint64_t *sked_i_reach_choices(const sked_i_placer *x, int32_t i)
+bool sked_i_reach_allows(const sked_i_placer *x, int32_t i, int32_t d)
 {
-    return x->reach->may + (int64_t)i * x->reach->words;
+    const int32_t g = x->reach->group[d];
+    return x->reach->may[(int64_t)i * x->reach->words + g / 64] >> (g % 64) & 1;
 }
 
 void sked_i_reach_placed(sked_i_placer *x, int32_t i)
@@ -237,7 +264,7 @@ void sked_i_reach_placed(sked_i_placer *x, int32_t i)
     sked_i_reach *r = x->reach;
     uint64_t *may = r->may + (int64_t)i * r->words;
     memset(r->set, 0, (size_t)r->words * sizeof *r->set);
-    add(r->set, x->device[i]);
+    add(r->set, r->group[x->device[i]]);
     if (memcmp(may, r->set, (size_t)r->words * sizeof *may) == 0)
         return;
     memcpy(may, r->set, (size_t)r->words * sizeof *may);

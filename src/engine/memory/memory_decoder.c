@@ -47,8 +47,9 @@ typedef struct release {
     int32_t device;
 } release;
 
-/* A look at an op counts as so many steps of the pace; a decode of some tenths of a second is finished. */
-enum { steps_per_look = 4096, free_steps = 1 << 25 };
+/* A look at an op counts as so many steps of the pace, and as more for each store; a decode of some tenths of
+ * a second is finished. */
+enum { steps_per_look = 4096, steps_per_store = 64, free_steps = 1 << 25 };
 
 struct sked_i_memory_decoder {
     sked_i_arena *arena;
@@ -272,7 +273,10 @@ static bool load_plan(sked_i_memory_decoder *x)
     plan_slots(x);
     for (int32_t i = 0; i < m->n; i++)
         x->home_last[i] = m->g->memory[i] > 0 ? plan_home(x, i) : -1;
+    x->pace = (sked_i_pace){.limit = x->wish->limit, .free_steps = free_steps};
     for (int32_t s = 0; s < m->stores; s++) {
+        if (sked_i_pace_over(&x->pace, m->n + x->n_slots))
+            return false;
         fill_reserve(x, s);
         x->load[s] = 0;
         if (x->copies && !sked_i_track_clear(&x->track[s]))
@@ -860,7 +864,7 @@ static void start_ready(sked_i_memory_decoder *x)
             x->first_rank++;
         if (r - x->first_rank >= x->wish->window)
             break;
-        if (sked_i_pace_over(&x->pace, steps_per_look))
+        if (sked_i_pace_over(&x->pace, steps_per_look + steps_per_store * (int64_t)x->m->stores))
             break;
         refused += !try_op(x, x->by_rank[r]);
     }
@@ -876,7 +880,6 @@ static void reset(sked_i_memory_decoder *x)
     x->n_releases = 0;
     x->first_rank = x->next_place = 0;
     x->left = m->n;
-    x->pace = (sked_i_pace){.limit = x->wish->limit, .free_steps = free_steps};
     x->refusals = 1000 + refusals_per_op * (int64_t)m->n;
     memset(x->words, 0, (size_t)sked_i_set_words(m->n) * sizeof *x->words);
     memset(x->started, 0, (size_t)m->n);

@@ -31,7 +31,8 @@ typedef struct planner {
     double share;                  /* of the limits that costs are counted from */
     /* evaluation */
     int32_t *place; /* [n] in the order */
-    double *load;   /* [(stores + 1) * (n + 1)] the last row: all together */
+    double *load;   /* [(stores + 1) * (n + 1)] the last row: all together; zeros between evaluations */
+    bool cut;       /* an evaluation was not finished, for the limit was reached: there are no more */
     int32_t *last;  /* [devices] last place of a reader there */
     int32_t *stamp; /* [devices] value it is of */
     int32_t *seen;  /* [devices] devices with readers of the value at hand */
@@ -99,23 +100,34 @@ static bool hold_value(planner *x, int32_t v, const int32_t *device)
     return true;
 }
 
-/* Peak and excess of x->now; returns a cost that also counts for how long limits are exceeded. */
+/* Where ops and stores are many, looks at the limit now and then. */
+static bool is_cut(planner *x, int32_t store)
+{
+    enum { steps_between_looks = 1 << 20 };
+    const int32_t between = 1 + steps_between_looks / (x->m->n + 1);
+    x->cut = x->cut || ((store + 1) % between == 0 && sked_i_client_over(x->client));
+    return x->cut;
+}
+
+/*
+ * Peak and excess of x->now; returns a cost that also counts for how long limits are exceeded. INFINITY: data
+ * cannot pass, or the limit was reached.
+ */
 static double evaluate(planner *x)
 {
     const sked_i_stores *m = x->m;
     const int64_t width = (int64_t)m->n + 1;
     double cost = 0, worst = -INFINITY;
-    bool linked = true;
+    bool linked = !x->cut;
     x->client->evaluations++;
-    memset(x->load, 0, (size_t)((m->stores + 1) * width) * sizeof *x->load);
     memset(x->stamp, 0, (size_t)m->devices * sizeof *x->stamp);
     for (int32_t k = 0; k < m->n; k++)
         x->place[x->now.order[k]] = k;
-    for (int32_t i = 0; i < m->n; i++)
+    for (int32_t i = 0; i < m->n && !x->cut; i++)
         if (m->g->memory[i] > 0)
             linked = hold_value(x, i, x->now.device) && linked;
     x->now.excess = linked ? 0 : INFINITY;
-    for (int32_t s = 0; s <= m->stores; s++) {
+    for (int32_t s = 0; s <= m->stores && !is_cut(x, s); s++) {
         double *row = x->load + s * width, sum = 0, peak = 0, over = 0;
         const bool all = s == m->stores;
         const double limit = all ? m->total >= 0 ? m->limit[m->total] : INFINITY : m->limit[s];
@@ -134,8 +146,11 @@ static double evaluate(planner *x)
         x->now.excess += fmax(0, peak - limit);
         cost += fmax(0, peak - goal) + over / (m->n + 1);
         x->now.peak = peak;
+        memset(row, 0, (size_t)width * sizeof *row);
     }
-    return linked ? cost : INFINITY;
+    if (x->cut)
+        x->now.excess = INFINITY;
+    return linked && !x->cut ? cost : INFINITY;
 }
 
 /* Evaluates x->now and keeps it where it is the best so far. */
@@ -474,7 +489,7 @@ static sked_status planner_make(planner *x, sked_error *err)
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_memory_plan_make(&x->arena, m->n, &x->now, err));
     SKED_OWN(&x->arena, x->place, m->n);
-    SKED_OWN(&x->arena, x->load, ((int64_t)m->stores + 1) * ((int64_t)m->n + 1));
+    SKED_OWN0(&x->arena, x->load, ((int64_t)m->stores + 1) * ((int64_t)m->n + 1));
     SKED_OWN(&x->arena, x->last, m->devices);
     SKED_OWN(&x->arena, x->stamp, m->devices);
     SKED_OWN(&x->arena, x->seen, m->devices);
@@ -542,6 +557,7 @@ sked_status sked_i_memory_plan_find(const sked_i_stores *m, sked_i_client *clien
     planner x = {.m = m, .client = client, .best = plan, .share = 1};
     const int64_t until = client->evaluations + effort;
     SKED_TRY(planner_make(&x, err));
+    memcpy(plan->order, m->g->topo, (size_t)m->n * sizeof *plan->order); /* until there is a better one */
     plan->excess = plan->peak = INFINITY;
     if (order != NULL)
         try_known(&x, order, device);

@@ -39,13 +39,17 @@ int64_t sked_sampler_parameter_count(const sked_sampler *m)
     return m->layout.total;
 }
 
+double sked_i_sampler_trust(const sked_sampler *m, int32_t ops)
+{
+    return m->largest > 0 && ops > m->largest ? (double)m->largest / ops : 1;
+}
+
 int64_t sked_sampler_steps(const sked_sampler *m)
 {
     return m->steps;
 }
 
-/* Earliest start and finish first, then the longest path to the end: once_walk.c has the features. */
-static const float list_rule[SKED_I_DIRECT_FEATURES] = {-2, -0.5f, -0.1f, -0.2f, 0, -0.2f, -0.2f, 0};
+static const float list_rule[SKED_I_DIRECT_FEATURES] = SKED_I_LIST_RULE;
 
 static float initial(const sked_i_parameter *p, int64_t i, double spread, sked_i_rng *rng)
 {

@@ -152,6 +152,7 @@ static void found(island *x)
     x->stale = 0;
     for (int32_t k = 0; k < x->size; k++) {
         const bool late = k > 0 && sked_i_limit_reached(&x->base.limit);
+        x->base.cut = late;
         if (late || (x->base.best < INFINITY && over(x))) {
             x->size = k; /* all there will be */
             break;
@@ -399,6 +400,7 @@ static sked_status open_islands(sked_i_run *run, islands *all, sked_error *err)
     space->justify = run->setting[OPTION_JUSTIFY] != 0;
     sked_i_crew_init(&all->crew, &island_kind, (size_t)space->keys * sizeof(float));
     all->crew.scale = space->c != NULL ? space->c->scale : 1;
+    all->crew.whole = space->c != NULL && space->c->exact;
     all->crew.fixed = run->problem->fix_start != NULL;
     all->setting = run->setting;
     all->size = population_size(run, space);

@@ -78,6 +78,8 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
         sked_i_buffer_format(out, ",\"loss\":\"%s\"", loss_names[m->loss]);
     if (m->layout.sizes.rule != SKED_I_RULE_NONE) /* likewise */
         sked_i_buffer_format(out, ",\"rule\":\"%s\"", rule_names[m->layout.sizes.rule]);
+    if (m->largest > 0) /* likewise */
+        sked_i_buffer_format(out, ",\"largest\":\"%d\"", (int)m->largest);
     sked_i_buffer_char(out, '}');
     for (int b = 0; b < blocks; b++)
         write_tensors(&network, b, 4 * b * network.total, out);
@@ -117,6 +119,7 @@ typedef struct reader {
     sked_sampler *model;
     sked_i_sizes sizes;
     int64_t steps;
+    int32_t largest;
     uint64_t seed;
     double rate;
     sked_i_loss_id loss;
@@ -133,12 +136,13 @@ static const char *const meta_keys[] = {"format",
                                             "policy",
                                         "backward",
                                         "loss",
-                                        "rule"};
+                                        "rule",
+                                        "largest"};
 /*
  * Files of the first versions end with the size before slots: they are encode-once with uniform P_B. A file
  * without a loss has the variance loss, one without a rule has none.
  */
-enum { n_meta = sizeof meta_keys / sizeof *meta_keys, n_sizes = n_meta - 8, n_optional = 5 };
+enum { n_meta = sizeof meta_keys / sizeof *meta_keys, n_sizes = n_meta - 9, n_optional = 6 };
 static const sked_i_json_fields meta_fields = {"__metadata__", meta_keys, n_meta, false};
 
 /* The place of a name in a list, or -1. */
@@ -178,7 +182,7 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
     const char *s = text->data ? text->data : "";
     const size_t length = (size_t)text->size;
     const int64_t most = field == 1 ? max_steps : INT32_MAX;
-    int64_t whole = 0;
+    int64_t whole = 0, largest = r->largest;
     bool good = true;
     if (field == 0 && strcmp(s, old_format_id) == 0) {
         sked_i_json_fail(&r->json, "a model of sked before transfers were learnt (%s); train it again",
@@ -187,6 +191,8 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
     }
     if (field == 0)
         good = strcmp(s, format_id) == 0;
+    else if (field == 8 + n_sizes)
+        good = sked_i_parse_int(s, length, 1, most, &largest);
     else if (field >= 4 + n_sizes)
         good = take_kind(r, field, s);
     else if (field == 3)
@@ -195,6 +201,7 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
         good = sked_i_parse_unsigned(s, length, &r->seed);
     else
         good = sked_i_parse_int(s, length, 0, most, &whole);
+    r->largest = (int32_t)largest;
     if (field == 1)
         r->steps = whole;
     if (field >= 4 && field < 4 + n_sizes)
@@ -389,6 +396,7 @@ static sked_status read_header(reader *r, const sked_i_source *source, sked_erro
     SKED_TRY(check_sizes(r, source->name, err));
     SKED_TRY(sked_i_sampler_create(&r->sizes, &r->model, err));
     r->model->steps = r->steps;
+    r->model->largest = r->largest;
     r->model->seed = r->seed;
     r->model->rate = r->rate;
     r->model->loss = r->loss;

@@ -151,9 +151,10 @@ static sked_status plan_draws(sked_i_drawing *d, const sked_i_instance *x, int32
             continue;
         out[*count] = (gpu_part){.count = until - from, .crowd = crowd, .greedy = rungs[k].greedy};
         const sked_status st = sked_i_gflownet_gpu_problem_of(x, &d->model->layout, rungs[k].temperature,
-                                                              &out[(*count)++].problem, err);
+                                                              &out[*count].problem, err);
         if (st != SKED_OK)
             return st;
+        out[(*count)++].problem.trust = sked_i_sampler_trust(d->model, x->n);
     }
     return SKED_OK;
 }

@@ -63,6 +63,7 @@ sked_status sked_i_gflownet_gpu_problem_of(const sked_i_instance *x, const sked_
                                 .unit = x->unit,
                                 .temperature = temperature,
                                 .sharpness = sked_i_instance_sharpness(x, temperature),
+                                .trust = 1,
                                 .kind_size = x->platform.size,
                                 .kind_first = x->kind_first,
                                 .quickest = x->quickest,
@@ -83,7 +84,9 @@ sked_status sked_i_gflownet_gpu_problem_of(const sked_i_instance *x, const sked_
                                 .edge_distance = g->edge_distance,
                                 .pred_op = g->pred_op,
                                 .lag = x->lag,
+                                .hop = x->hop,
                                 .share = x->share,
+                                .ahead = x->ahead,
                                 .bytes = x->platform.bytes,
                                 .masks = x->masks.bits,
                                 .words = x->masks.words};

@@ -201,6 +201,18 @@ static sked_status draw_family(const item *it, sked_i_rng *rng, sked_graph **out
     return sked_graph_generate(it->family, &how, out, err);
 }
 
+int32_t sked_i_lesson_source_largest(const sked_i_graph_source *s, int32_t largest)
+{
+    int64_t most = 0;
+    for (int i = 0; i < s->count; i++) {
+        const item *it = &s->items[i];
+        most = it->family != NULL && it->most > most ? it->most : most;
+        for (int64_t k = 0; k < it->count; k++)
+            most = it->graph[k]->n_ops > most ? it->graph[k]->n_ops : most;
+    }
+    return most < largest ? (int32_t)most : largest;
+}
+
 sked_status sked_i_lesson_source_draw(const sked_i_graph_source *s, int32_t largest, sked_i_rng *rng,
                                       sked_graph **out, sked_error *err)
 {

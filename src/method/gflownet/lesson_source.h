@@ -15,6 +15,8 @@ void sked_i_lesson_source_close(sked_i_graph_source *s);
  */
 SKED_MUST_CHECK sked_status sked_i_lesson_source_draw(const sked_i_graph_source *s, int32_t largest,
                                                       sked_i_rng *rng, sked_graph **out, sked_error *err);
+/* Ops of the largest graph that it draws. */
+int32_t sked_i_lesson_source_largest(const sked_i_graph_source *s, int32_t largest);
 /* Ops grown from a random one, at random along edges either way, with the edges between them. */
 SKED_MUST_CHECK sked_status sked_i_lesson_source_graph_part(const sked_graph *g, int32_t ops, sked_i_rng *rng,
                                                             sked_graph **out, sked_error *err);

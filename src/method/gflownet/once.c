@@ -103,6 +103,8 @@ static void sum_first_waits(RN(once) * p)
  */
 static const real heat_share = (real)0.0625;
 
+static const real list_rule[SKED_I_DIRECT_FEATURES] = SKED_I_LIST_RULE;
+
 static void prepare_logits(RN(once) * p)
 {
     const sked_i_layout *at = p->base.layout;
@@ -112,8 +114,12 @@ static void prepare_logits(RN(once) * p)
                             w + at->direct_weight, NULL, p->direct);
     for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)
         p->direct[k] = p->sharpness * (w[at->direct_bias + k] + heat_share * p->direct[k]);
+    const real trust = (real)p->base.trust;
+    if (trust < 1)
+        for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)
+            p->direct[k] = trust * p->direct[k] + (1 - trust) * p->sharpness * list_rule[k];
     for (int32_t c = 0; c < at->sizes.width; c++)
-        p->out[c] = p->sharpness * w[at->out_weight + c];
+        p->out[c] = trust * p->sharpness * w[at->out_weight + c];
 }
 
 /* What depends on temperature and weights only. */

@@ -1,7 +1,7 @@
 #include "base/memory.h"
 
 #include "base/explog.h"
-#include "engine/environment/choices.h"
+#include "engine/environment/ahead.h"
 #include "method/gflownet/once.h"
 
 #include <assert.h>
@@ -329,8 +329,15 @@ static frame frame_of(const walker *w)
                    .per_unit = 1 / w->x->unit};
 }
 
+/* What the features of all pairs of an op are measured against. */
+typedef struct op_frame {
+    double finish; /* least over the devices */
+    double end;    /* the same of a path one op ahead; with transfers */
+    sked_i_ahead ahead;
+} op_frame;
+
 /* One pair: times in mean durations for the hidden row, still to be squashed, and for the direct path. */
-static void pair_features(const walker *w, const frame *at, int32_t op, int32_t d, double least_finish,
+static void pair_features(const walker *w, const frame *at, const op_frame *its, int32_t op, int32_t d,
                           real *f, real *g)
 {
     const double u = at->per_unit, data = sked_i_partial_data(&w->at, op, d), free_at = w->at.free_at[d];
@@ -348,7 +355,16 @@ static void pair_features(const walker *w, const frame *at, int32_t op, int32_t 
     f[8] = (real)((data - w->at.ready_time[op]) * u);
     f[9] = (real)local;
     f[10] = (real)((finish - start - w->x->least[op]) * u);
-    f[11] = (real)((finish - least_finish) * u);
+    f[11] = (real)((finish - its->finish) * u);
+    for (int k = 12; k < FEATURES; k++)
+        f[k] = 0;
+    if (w->x->ahead != NULL) {
+        const double far = sked_i_ahead_end(&its->ahead, &w->at, op, d, start);
+        f[12] = (real)((far - end) * u);
+        f[13] = (real)(sked_i_later(0, far - at->bound) * u);
+        f[14] = (real)((far - its->end) * u);
+        f[15] = (real)sked_i_ahead_held(&w->at, op, d);
+    }
     g[0] = f[0];
     g[1] = f[11];
     g[2] = f[5];
@@ -357,18 +373,27 @@ static void pair_features(const walker *w, const frame *at, int32_t op, int32_t 
     g[5] = f[2];
     g[6] = f[4];
     g[7] = f[10];
+    g[8] = f[14];
+    g[9] = f[13];
 }
 
-static double least_finish(const walker *w, int32_t op)
+static op_frame op_frame_of(const walker *w, int32_t op)
 {
     const sked_i_choices *c = &w->choices;
-    double least = INFINITY;
-    for (int32_t d = 0; d < c->n_columns; d++) {
-        const double finish =
-            sked_i_partial_start(&w->at, op, c->column[d]) + sked_i_instance_time(w->x, op, c->column[d]);
-        least = finish < least ? finish : least;
+    op_frame out = {.finish = INFINITY, .end = INFINITY};
+    if (w->x->ahead != NULL)
+        sked_i_ahead_fill(&out.ahead, &w->at, c, op);
+    for (int32_t i = 0; i < c->n_columns; i++) {
+        const int32_t d = c->column[i];
+        const double start = sked_i_partial_start(&w->at, op, d);
+        const double finish = start + sked_i_instance_time(w->x, op, d);
+        out.finish = finish < out.finish ? finish : out.finish;
+        if (w->x->ahead != NULL && finish < INFINITY) {
+            const double end = sked_i_ahead_end(&out.ahead, &w->at, op, d, start);
+            out.end = end < out.end ? end : out.end;
+        }
     }
-    return least;
+    return out;
 }
 
 /* Features of every pair; those of a device that cannot run the op are 0, and so is its count. */
@@ -378,13 +403,13 @@ static void observe_pairs(walker *w)
     const frame at = frame_of(w);
     for (int32_t i = 0; i < c->n_ops; i++) {
         const int32_t op = c->row[i];
-        const double least = least_finish(w, op);
+        const op_frame its = op_frame_of(w, op);
         for (int32_t d = 0; d < c->n_columns; d++) {
             const int64_t pair = (int64_t)i * c->n_columns + d;
             const bool able = !w->x->picky || sked_i_instance_time(w->x, op, c->column[d]) < INFINITY;
             w->pair.count[pair] = able ? c->count[d] : 0;
             if (able) {
-                pair_features(w, &at, op, c->column[d], least, w->feature + pair * FEATURES,
+                pair_features(w, &at, &its, op, c->column[d], w->feature + pair * FEATURES,
                               w->direct + pair * DIRECT);
             } else {
                 memset(w->feature + pair * FEATURES, 0, FEATURES * sizeof(real));
@@ -393,8 +418,12 @@ static void observe_pairs(walker *w)
         }
     }
     const int64_t pairs = (int64_t)c->n_ops * c->n_columns;
-    for (int64_t k = 0; k < pairs * FEATURES; k++)
-        w->feature[k] /= 1 + (w->feature[k] < 0 ? -w->feature[k] : w->feature[k]);
+    const int features = w->x->ahead != NULL ? FEATURES : SKED_I_NEAR_FEATURES;
+    for (int64_t p = 0; p < pairs; p++)
+        for (int k = 0; k < features; k++) {
+            real *f = &w->feature[p * FEATURES + k];
+            *f /= 1 + (*f < 0 ? -*f : *f);
+        }
     for (int64_t k = 0; k < pairs * DIRECT; k++)
         w->direct[k] = w->direct[k] < direct_clip ? w->direct[k] : direct_clip;
 }
@@ -441,6 +470,7 @@ static RN(pairs) pairs_of(const walker *w)
     return (RN(pairs)){.ops = w->choices.n_ops,
                        .devices = w->choices.n_columns,
                        .width = w->width,
+                       .far = w->x->ahead != NULL,
                        .row = w->choices.row,
                        .op_part = w->policy->op,
                        .device = w->row,

@@ -14,8 +14,10 @@ sked_status RN(policy_create)(const sked_i_instance *x, const sked_i_layout *lay
         layout->sizes.policy == SKED_I_POLICY_STEPWISE ? &RN(policy_stepwise) : &RN(policy_once);
     RN(policy) *p = NULL;
     const sked_status st = kind->create(x, layout, kernels, &p, err);
-    if (st == SKED_OK)
+    if (st == SKED_OK) {
+        p->trust = 1;
         *out = p;
+    }
     return st;
 }
 

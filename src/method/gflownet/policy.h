@@ -20,6 +20,7 @@ typedef struct RN(policy) {
     const RN(kernels) * kernels;
     const real *parameter; /* as last prepared */
     double temperature;
+    double trust; /* encode-once: of the learnt part of a logit (sked_i_sampler_trust); 1 while it learns */
 } RN(policy);
 
 /* Gradients by what the walks use, in the policy's own order; walkers have one each, added in order. */

@@ -118,6 +118,7 @@ static sked_status draw_machine(sked_i_drawing *d, sked_i_instance *x, int32_t f
     if (d->gpu != NULL && x->n > 0)
         return sked_i_drawing_on_gpu(d, x, first, end, total, err);
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
+    policy->trust = sked_i_sampler_trust(d->model, x->n);
     for (int k = 0; k < parts && !d->stopped; k++) {
         if (rungs[k].until == d->out->count)
             continue;

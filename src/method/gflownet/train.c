@@ -453,6 +453,8 @@ static sked_status open_model(trainer *t, sked_error *err)
     }
     t->model->rate = t->set[OPTION_RATE];
     t->model->anneal = (int64_t)t->set[OPTION_ANNEAL];
+    const int32_t largest = sked_i_lesson_source_largest(t->source, (int32_t)t->set[OPTION_LARGEST]);
+    t->model->largest = largest > t->model->largest ? largest : t->model->largest;
     SKED_TRY(set_loss(t, loss, err));
 cleanup:
     return st;

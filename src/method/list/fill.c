@@ -152,7 +152,7 @@ static sked_status level(const filler *x, const sked_i_dag *v, sked_i_pools *loa
 {
     sked_status st = SKED_OK;
     double low = 1, high = INFINITY;
-    const sked_i_list_input plan = {v, loads, rank, 0, x->w->early, NULL};
+    const sked_i_list_input plan = {v, loads, rank, 0, x->w->early, NULL, false};
     for (int round = 0; round < levelling_rounds && !over(x); round++) {
         const double factor = round == 0 ? 1 : isinf(high) ? 2 * low : (low + high) / 2;
         set_capacities(x, area, largest, factor, loads);

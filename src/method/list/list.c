@@ -65,8 +65,13 @@ static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t
     sked_status st = get_pools(x, !separate, err);
     if (st != SKED_OK)
         return st;
-    const sked_i_list_input input = {&x->view[mirrored], &x->pools[!separate], x->rank, x->p->devices, NULL,
-                                     &x->run->limit};
+    const sked_i_list_input input = {&x->view[mirrored],
+                                     &x->pools[!separate],
+                                     x->rank,
+                                     x->p->devices,
+                                     NULL,
+                                     &x->run->limit,
+                                     sked_i_run_incumbent(x->run) == NULL};
     const double *fix_start = mirrored ? NULL : x->p->fix_start;
     *fits = true;
     sked_i_run_evaluated(x->run, 1);
@@ -79,7 +84,7 @@ static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t
                               .insertion = !stepped,
                               .stepped = stepped,
                               .limit = &x->run->limit,
-                              .hurry = sked_i_run_incumbent(x->run) == NULL};
+                              .hurry = input.owed};
     return sked_i_list_place(&input, &how, start, device, fits, err);
 }
 

@@ -113,6 +113,7 @@ static sked_status make(sked_i_run *run, sked_i_crew *crew, sked_error *err)
     sked_i_crew_init(crew, &cumulative_kind, (size_t)c->form->n * sizeof(int32_t));
     SKED_OWN(&crew->own, c->seed, c->form->n);
     crew->scale = c->form->scale;
+    crew->whole = c->form->exact;
     crew->reserve = 2e-6 * c->form->n; /* validating a schedule takes time as well */
     crew->fixed = c->form->fixed != NULL;
 cleanup:

@@ -116,6 +116,7 @@ static sked_status make_starts(const sked_i_run *run, sequences *x, sked_error *
         s->key[s->count - 1][i] = up[i];
         s->device[s->count - 1][i] = only_device(l, alone, i);
     }
+    x->crew.cut = sked_i_limit_reached(&run->limit);
     if (run->options->start != NULL)
         SKED_TRY(take_start(x, run->options->start, err));
 cleanup:
