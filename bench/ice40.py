@@ -15,9 +15,8 @@ import subprocess
 import tempfile
 
 VERILOG = {"mul": "a * ...", "add": "a + ...", "sub": "a - ...", "les": "a < b", "and": "a & ...", "asr": "a >> 3",
-           "lsr": "a >> 3", "lod": "a + ...", "str": "a + ...", "memr": "a + ...", "imp": "a", "exp": "a"}  # fmt: skip
-CASES = ["hal:16", "ewf:10", "ewf:16", "arf:16", "fir1:16", "horner_bezier_surf_dfg__12:16", "cosine1:16",
-         "feedback_points_dfg__7:14", "adder:12", "multiplier-6:8"]  # fmt: skip
+           "lsr": "a >> 3", "lod": "a + ...", "str": "a + ...", "memr": "a + ...", "memw": "a + ...", "imp": "a", "exp": "a"}  # fmt: skip
+CASES = ["ewf:14", "hal:18", "horner_bezier_surf_dfg__12:14", "adder:6", "multiplier-6:7"]
 
 
 def sked(args, *words):
