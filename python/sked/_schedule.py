@@ -263,7 +263,8 @@ class Schedule:
         lib.sked_report_data_init_sized(data, ffi.sizeof("sked_report_data"))
         data.problem, data.schedule = self.problem._c, self._c
         for field, value in self._about.items():
-            setattr(data, field, value)
+            if field != "sources":  # of a binding: no report shows it
+                setattr(data, field, value)
         return data
 
     def save(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
