@@ -624,7 +624,7 @@ INLINE void score_of(const RN(pairs) * s, bool far, real *logit)
             const real *f = s->feature + (i * devices + d) * FEATURES, *device = s->device + d * width;
             vec sum = {0};
             for (int32_t c = 0; c < width; c += LANES) {
-                vec w[FEATURES];
+                vec w[FEATURES] = {{0}};
                 for (int32_t k = 0; k < features; k++)
                     w[k] = CVEC(s->weight + k * width + c);
                 const vec h = far ? HIDDEN_FAR(w, CVEC(op + c), CVEC(device + c), f)
@@ -654,7 +654,7 @@ CLONES static void score(const RN(pairs) * s, real *logit)
         const int32_t width = s->width, devices = s->devices,                                          \
                       features = far ? FEATURES : SKED_I_NEAR_FEATURES;                                \
         for (int32_t c = 0; c < width; c += lanes) {                                                   \
-            vec w[FEATURES], dw[FEATURES], dv = {0};                                                   \
+            vec w[FEATURES] = {{0}}, dw[FEATURES] = {{0}}, dv = {0};                                   \
             const vec out = *(const vec *)(s->out + c);                                                \
             for (int32_t k = 0; k < features; k++) {                                                   \
                 w[k] = *(const vec *)(s->weight + k * width + c);                                      \
