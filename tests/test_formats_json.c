@@ -738,6 +738,7 @@ static void test_library_refuses(void **state)
         {"{\"types\":{\"*\":{\"delay\":{\"on\":1}}}}", "did you mean 'in'?"},
         {"{\"types\":{\"*\":{\"delay\":\"1\"}}}", "a delay must be a number"},
         {"{\"types\":{\"*\":{\"demand\":{\"X\":1}}},\"resources\":{}}", "a demand on 'X'"},
+        {"{\"types\":{\"*\":{\"verilog\":\"a + +..\"}}}", "Verilog 'a + +..': an expression has operands"},
         {"{\"types\":{\"*\":{\"demand\":{\"X\":-1}}}}", "must be 0 or more"},
         {"{\"types\":{\"*\":{\"demand\":{\"X\":0,\"X\":1}}}}", "two demands"},
         {"{\"types\":{},\"resources\":{\"X\":-2}}", "a capacity must be"},

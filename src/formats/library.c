@@ -153,6 +153,9 @@ static void read_verilog(library *lib, entry *e)
     sked_i_json_text(&lib->j, "a type's Verilog", &lib->text);
     if (lib->text.size > longest_verilog)
         sked_i_json_fail(&lib->j, "Verilog of more than %d bytes", longest_verilog);
+    const char *wrong = lib->j.status == SKED_OK ? sked_i_expression_wrong(lib->text.data) : NULL;
+    if (wrong != NULL)
+        sked_i_json_fail(&lib->j, "Verilog '%s': %s", sked_i_quoted_text(lib->text.data).text, wrong);
     if (lib->j.status != SKED_OK)
         return;
     e->verilog = sked_i_names_add(&lib->verilog, lib->text.data, (size_t)lib->text.size, &fresh);
