@@ -348,6 +348,9 @@ PLAUSIBLE: Dict[str, Any] = {
     "candidates": _FEW,
     "capacity": st.one_of(_AMOUNT, _DICT),
     "clock": _AMOUNT,
+    "operand": st.sampled_from([None, 0, 1, -1, 2**31, "a"]),
+    "output_not": st.booleans(),
+    "verilog": st.sampled_from([None, "a + b", "~(a & ...)", "a[3:0]", "", "$display", "a" * 5000]),
     "data": st.sampled_from(
         ["{}", b"", b"\0\xff", "digraph { a -> b }", "[" * 100, memoryview(b"{}")]
     ),
@@ -410,7 +413,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "optimiser": st.booleans(),
     "order": _COLUMN,
     "other": st.one_of(GRAPHS, OF[sked.Schedule]),
-    "output": _PATHS,
+    "output": st.one_of(_PATHS, st.booleans()),
     "path": _PATHS,
     "plan": st.one_of(OF[sked.Plan], st.builds(InOrder, st.integers(0, 20)), st.builds(object)),
     "prior": _PATHS,

@@ -75,7 +75,7 @@ static void choose_scale(sked_i_cumulative *c)
         c->unit = unit;
         return;
     }
-    c->scale = total > 0 ? exp2(floor(log2(max_time / total))) : 1;
+    c->scale = total > 0 ? exp2(fmin(floor(log2(max_time) - log2(total)), 1023)) : 1;
 }
 
 /* Rounded up, so that what holds on the grid holds in real time. */

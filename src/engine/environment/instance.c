@@ -242,7 +242,7 @@ static void rescale(sked_i_instance *x, double *head, double *in, double *out)
     sked_i_platform *p = &x->platform;
     x->work *= to;
     x->unit *= to;
-    if (!(x->unit > 0))
+    if (!(1 / x->unit < INFINITY)) /* 0, or too small to be divided by */
         x->unit = 1;
     for (int64_t k = 0; k < (int64_t)x->n * x->kinds; k++)
         p->time[k] *= to;
@@ -307,7 +307,7 @@ static sked_status fill(sked_i_instance *x, double *level, sked_error *err)
     if (x->transfers)
         SKED_TRY(fill_ahead(x, err));
     SKED_TRY(sked_i_choices_list_makespan(x, &x->scale, err));
-    if (!(x->scale > 0 && x->scale < INFINITY))
+    if (!(1 / x->scale < INFINITY && x->scale < INFINITY))
         x->scale = 1;
     rescale(x, head, in, out);
     m.latency /= x->scale;
