@@ -110,10 +110,12 @@ static void prepare_logits(RN(once) * p)
     const sked_i_layout *at = p->base.layout;
     const real *w = p->base.parameter;
     p->sharpness = (real)sked_i_instance_sharpness(p->base.instance, p->base.temperature);
-    p->base.kernels->linear(1, at->sizes.temperature, SKED_I_DIRECT_FEATURES, p->encoder->heat.second,
-                            w + at->direct_weight, NULL, p->direct);
-    for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)
-        p->direct[k] = p->sharpness * (w[at->direct_bias + k] + heat_share * p->direct[k]);
+    for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++) { /* too few for a kernel */
+        real sum = 0;
+        for (int32_t h = 0; h < at->sizes.temperature; h++)
+            sum += p->encoder->heat.second[h] * w[at->direct_weight + h * SKED_I_DIRECT_FEATURES + k];
+        p->direct[k] = p->sharpness * (w[at->direct_bias + k] + heat_share * sum);
+    }
     const real trust = (real)p->base.trust;
     if (trust < 1)
         for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)
@@ -320,8 +322,12 @@ static void heads_back(back *b)
         dw[at->direct_bias + i] += p->sharpness * ddirect[i];
     for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
         ddirect[i] *= p->sharpness * heat_share;
-    k->linear_grad(1, s->temperature, SKED_I_DIRECT_FEATURES, heat, w + at->direct_weight, ddirect, b->dheat,
-                   dw + at->direct_weight, NULL);
+    for (int32_t h = 0; h < s->temperature; h++)
+        for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++) {
+            const int64_t cell = at->direct_weight + h * SKED_I_DIRECT_FEATURES + i;
+            b->dheat[h] += ddirect[i] * w[cell];
+            dw[cell] += heat[h] * ddirect[i];
+        }
 }
 
 /* The three matrices that read the embedding: what they are given back, and where they lie. */
