@@ -5,7 +5,7 @@
 #     scripts/train-model.sh finish            the weights alone, into models/gflownet.safetensors
 #
 # WORK: folder of the model in training (build/training); SKED, BACKEND, THREADS and MINUTES as in train-pieces.sh. The result
-# depends on STEPS, RATE, BLEND, the seed and the device, not on threads or on where the pieces end.
+# depends on STEPS, RATE, the seed and the device, not on threads or on where the pieces end.
 set -eu
 cd "$(dirname "$0")/.."
 WORK=${WORK:-build/training}
@@ -24,5 +24,4 @@ graphs=${graphs}fork-join:$sizes,tree:$sizes
 
 settings="--devices 8 --set least-devices=2 --set unequal=0.5 --set graphs=16 --set batch=64 --set rate=${RATE:-0.001}"
 settings="$settings --set gentlest=40 --set sharpest=800 --set credit=steps --set lambda=0.98"
-finishing="--set blend=${BLEND:-1}"
 . scripts/train-pieces.sh

@@ -4,8 +4,8 @@
 #     scripts/train-paper.sh                   one piece of up to MINUTES (default 8.5); repeat until STEPS
 #     scripts/train-paper.sh finish            the weights alone, into models/paper.safetensors
 #
-# WORK, MINUTES, THREADS as in train-pieces.sh. It takes about 40 minutes of one core. The result depends on STEPS and RATE,
-# not on threads or on where the pieces end.
+# WORK, SKED, BACKEND, MINUTES, THREADS as in train-pieces.sh. It takes 164 s of an H200 that three other trainings share. The
+# result depends on STEPS, RATE and the device, not on threads or on where the pieces end.
 set -eu
 cd "$(dirname "$0")/.."
 WORK=${WORK:-build/training-paper}

@@ -356,7 +356,7 @@ static void pair_features(const walker *w, const frame *at, const op_frame *its,
     f[9] = (real)local;
     f[10] = (real)((finish - start - w->x->least[op]) * u);
     f[11] = (real)((finish - its->finish) * u);
-    for (int k = 12; k < FEATURES; k++)
+    for (int k = SKED_I_NEAR_FEATURES; k < FEATURES; k++)
         f[k] = 0;
     if (w->x->ahead != NULL) {
         const double far = sked_i_ahead_end(&its->ahead, &w->at, op, d, start);
