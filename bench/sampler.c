@@ -171,8 +171,10 @@ static sked_status free_set(const arguments *a, const sked_sampler *m, sked_erro
 /* ---------------------------------------------------------------- known machines */
 
 /* Two slow, one plain and one fast device. */
-static sked_status hetero_machine(double latency, double bandwidth, sked_machine **out, sked_error *err)
+static sked_status hetero_machine(uint64_t seed, double latency, double bandwidth, sked_machine **out,
+                                  sked_error *err)
 {
+    (void)seed;
     static const struct {
         const char *name, *type;
         double speed;
@@ -207,26 +209,30 @@ static void links_of(const sked_graph *g, double transfers, double *latency, dou
     *bandwidth = *latency > 0 && edges > 0 ? bytes / (double)edges / *latency : INFINITY;
 }
 
-static sked_status known_graph(const arguments *a, const sked_sampler *m, const char *family, int32_t ops,
-                               uint64_t seed, double transfers, bool hetero, row *out, sked_error *err)
+typedef sked_status (*machine_maker)(uint64_t seed, double latency, double bandwidth, sked_machine **out,
+                                     sked_error *err);
+
+/* A graph with transfers of so many mean durations; `make`: on a machine of `devices`, NULL: equal ones. */
+static sked_status linked_graph(const arguments *a, const sked_sampler *m, const char *family,
+                                const sked_generate_options *how, double transfers, machine_maker make,
+                                int32_t devices, row *out, sked_error *err)
 {
-    const sked_generate_options how = {
-        .size = sizeof how, .nodes = ops, .seed = seed, .bytes = "lognormal:0,1"};
     sked_graph *g = NULL;
     sked_machine *machine = NULL;
     sked_problem p;
-    sked_status st = sked_graph_generate(family, &how, &g, err);
+    double latency, bandwidth;
+    sked_status st = sked_graph_generate(family, how, &g, err);
     if (st != SKED_OK)
         return st;
     sked_problem_init(&p, g);
-    p.devices = DEVICES;
-    links_of(g, transfers, &p.latency, &p.bandwidth);
-    if (hetero) {
-        st = hetero_machine(p.latency, p.bandwidth, &machine, err);
-        p.machine = machine;
-        p.latency = 0;
-        p.bandwidth = INFINITY;
-    }
+    p.devices = devices;
+    links_of(g, transfers, &latency, &bandwidth);
+    if (make != NULL)
+        st = make(how->seed * 31 + (uint64_t)how->nodes + (uint64_t)(transfers * 1000), latency, bandwidth,
+                  &machine, err);
+    p.machine = machine;
+    p.latency = make != NULL ? 0 : latency;
+    p.bandwidth = make != NULL ? INFINITY : bandwidth;
     if (st == SKED_OK)
         st = compare(a, m, &p, "heft", 100, out, err);
     sked_machine_destroy(machine);
@@ -242,8 +248,12 @@ static sked_status known_row(const arguments *a, const sked_sampler *m, int32_t 
     for (int f = 0; f < FAMILIES; f++) {
         row r = {0};
         for (int k = 0; k < graphs_each(a); k++) {
-            const sked_status st = known_graph(a, m, families[f], ops, FIRST_SEED + 100 + (uint64_t)k,
-                                               transfers, hetero, &r, err);
+            const sked_generate_options how = {.size = sizeof how,
+                                               .nodes = ops,
+                                               .seed = FIRST_SEED + 100 + (uint64_t)k,
+                                               .bytes = "lognormal:0,1"};
+            const sked_status st = linked_graph(a, m, families[f], &how, transfers,
+                                                hetero ? hetero_machine : NULL, DEVICES, &r, err);
             if (st != SKED_OK)
                 return st;
         }
@@ -313,34 +323,6 @@ static sked_status mixed_machine(uint64_t seed, double latency, double bandwidth
     return st;
 }
 
-static sked_status mixed_graph(const arguments *a, const sked_sampler *m, const char *family, int32_t ops,
-                               double transfers, bool hetero, uint64_t seed, row *out, sked_error *err)
-{
-    const sked_generate_options how = {
-        .size = sizeof how, .nodes = ops, .seed = seed, .bytes = "exponential:1"};
-    sked_graph *g = NULL;
-    sked_machine *machine = NULL;
-    sked_problem p;
-    double latency, bandwidth;
-    sked_status st = sked_graph_generate(family, &how, &g, err);
-    if (st != SKED_OK)
-        return st;
-    sked_problem_init(&p, g);
-    p.devices = hetero ? 5 : DEVICES;
-    links_of(g, transfers, &latency, &bandwidth);
-    if (hetero)
-        st = mixed_machine(seed * 31 + (uint64_t)ops + (uint64_t)(transfers * 1000), latency, bandwidth,
-                           &machine, err);
-    p.machine = machine;
-    p.latency = hetero ? 0 : latency;
-    p.bandwidth = hetero ? INFINITY : bandwidth;
-    if (st == SKED_OK)
-        st = compare(a, m, &p, "heft", 100, out, err);
-    sked_machine_destroy(machine);
-    sked_graph_destroy(g);
-    return st;
-}
-
 /* Families, and the two sizes of their graphs. */
 typedef struct mixed_kind {
     const char *name, *const *family;
@@ -357,11 +339,13 @@ static sked_status mixed_rows(const arguments *a, const sked_sampler *m, const m
     for (int t = 0; t < 3; t++) {
         row r = {0};
         for (int k = 0; k < 2 * graphs_each(a) * kind->count; k++) {
-            const uint64_t seed =
-                FIRST_SEED + 300 + (uint64_t)a->seed * 100 + (uint64_t)(k / (2 * kind->count));
-            const sked_status st =
-                mixed_graph(a, m, kind->family[k % kind->count], kind->ops[k / kind->count % 2], transfers[t],
-                            hetero, seed, &r, err);
+            const sked_generate_options how = {.size = sizeof how,
+                                               .nodes = kind->ops[k / kind->count % 2],
+                                               .seed = FIRST_SEED + 300 + (uint64_t)a->seed * 100 +
+                                                       (uint64_t)(k / (2 * kind->count)),
+                                               .bytes = "exponential:1"};
+            const sked_status st = linked_graph(a, m, kind->family[k % kind->count], &how, transfers[t],
+                                                hetero ? mixed_machine : NULL, hetero ? 5 : DEVICES, &r, err);
             if (st != SKED_OK)
                 return st;
         }
