@@ -524,6 +524,9 @@ SKED_API const sked_method_info *sked_method_find(const char *name);
 
 /* value: of the incumbent (NAN: none yet). bound: best proven. share: 0..1 of the limit used, NAN unknown. */
 typedef void (*sked_progress_fn)(void *data, const char *phase, double share, double value, double bound);
+/* A schedule of the problem as asked that is better than all before it, judged, and its value. It ends with
+ * the call. */
+typedef void (*sked_incumbent_fn)(void *data, const sked_schedule *s, double value);
 
 typedef struct sked_run_options {
     size_t size;
@@ -543,6 +546,8 @@ typedef struct sked_run_options {
     const char *backend; /* "cpu", "cuda" (SKED_CAN_CUDA) or "auto": a GPU where there is one and it is
                             quicker. NULL: auto */
     bool together;       /* every rank makes this call: incumbents are exchanged (sked_dist_best ends it) */
+    sked_incumbent_fn incumbent; /* every new incumbent of this rank, as it comes; may be NULL */
+    void *incumbent_data;
 } sked_run_options;
 SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
 SKED_INIT_INPUT(sked_run_options)

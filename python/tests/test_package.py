@@ -127,3 +127,22 @@ def test_the_notebook_runs(monkeypatch):
         o for c in book.cells for o in c.get("outputs", ()) if "text/html" in o.get("data", {})
     ]
     assert any("data:image/svg+xml" in o.data["text/html"] for o in pictures)
+
+
+def test_what_is_missing_names_an_extra_that_there_is(monkeypatch, recommender):
+    with open(os.path.join(ROOT, "pyproject.toml"), encoding="utf-8") as f:
+        extras = set(re.findall(r"^(\w+) = \[", f.read().split("[project.optional-dependencies]")[1].split("\n[")[0], flags=re.M))
+    for name in ("pandas", "networkx", "matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, name, None)
+    r = sked.schedule(recommender, 2, method="heft")
+    calls = [r.plot, r.schedule.to_pandas, recommender.to_networkx, lambda: sked.compare([r])]
+    calls += [sked.sample(recommender, 2, candidates=2).to_pandas]
+    named = set()
+    for call in calls:
+        with pytest.raises(ImportError, match="pip install 'libsked") as raised:
+            call()
+        named |= set(re.findall(r"libsked\[(\w+)\]", str(raised.value)))
+    assert named == {"pandas", "networkx", "plot"} and named <= extras
+    folders = [os.path.join(ROOT, part) for part in ("python/sked", "src", "tools", "docs")]
+    said = subprocess.run(["grep", "-rhoE", r"libsked\[[a-z]+\]", *folders], capture_output=True, text=True).stdout
+    assert set(re.findall(r"\[(\w+)\]", said)) <= extras

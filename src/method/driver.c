@@ -101,11 +101,27 @@ void sked_i_run_merge_curve(sked_i_run *run, sked_i_value_curve *thread)
     sked_i_value_curve_merge(&run->driver->curve, thread, &best);
 }
 
+/* Shows the incumbent, as asked for, to whom it may concern. */
+static sked_status tell_incumbent(const sked_i_run *run, sked_error *err)
+{
+    sked_schedule *s = NULL;
+    if (run->options->incumbent == NULL)
+        return SKED_OK;
+    sked_status st = sked_schedule_clone(sked_i_run_incumbent(run), &s, err);
+    if (st == SKED_OK)
+        st = sked_i_realise_result(run->lowered, s, err);
+    if (st == SKED_OK)
+        run->options->incumbent(run->options->incumbent_data, s, sked_i_run_best(run));
+    sked_schedule_destroy(s);
+    return st;
+}
+
 /* Keeps a schedule of that rank, which has passed the validator, if it is among the best. */
 static sked_status take_in(sked_i_run *run, const sked_schedule *s, sked_i_result_rank rank, sked_error *err)
 {
     sked_i_driver *d = run->driver;
     const double before = sked_i_run_best(run);
+    const bool first = sked_i_result_rank_precedes(rank, sked_i_incumbents_best(&d->incumbents));
     bool kept;
     assert(d->current != NULL);
     const sked_status inserted = sked_i_incumbents_insert(&d->incumbents, s, rank, d->current, &kept, err);
@@ -122,7 +138,7 @@ static sked_status take_in(sked_i_run *run, const sked_schedule *s, sked_i_resul
                                .offers = 1,
                                .improvements = better,
                                .gain = better && before < INFINITY ? before - sked_i_run_best(run) : 0});
-    return inserted;
+    return inserted == SKED_OK && first ? tell_incumbent(run, err) : inserted;
 }
 
 sked_status sked_i_driver_take_over(sked_i_run *run, const sked_i_incumbent *e, sked_error *err)
