@@ -4,7 +4,6 @@ pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
 if(HWLOC_FOUND)
   set_property(SOURCE src/target/cores.c src/target/threads.c APPEND PROPERTY COMPILE_DEFINITIONS SKED_WITH_HWLOC)
   list(APPEND SKED_TARGET_LIBRARIES PkgConfig::HWLOC)
-  set(SKED_PC_HWLOC " hwloc")
 endif()
 
 # SimGrid runs in a program of its own (tools/simgrid says why); the library only has to find it.

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { max_settings = 64 };
-
 /* ------------------------------------------------------------------ life */
 
 sked_status sked_i_driver_open(sked_i_run *run, int32_t wanted, sked_error *err)
@@ -177,7 +175,7 @@ static sked_status offer(sked_i_run *run, const sked_schedule *s, bool start, sk
     else if (start)
         st = sked_i_fail(err, st, "the schedule to start from is not valid: %s", why.message);
     else
-        st = sked_i_fail(err, st == SKED_ERR_MEMORY ? st : SKED_ERR_BUG,
+        st = sked_i_fail(err, st == SKED_ERR_MEMORY || run->method->own != NULL ? st : SKED_ERR_BUG,
                          "method '%s' made an invalid schedule: %s", run->driver->current, why.message);
     sked_i_realised_free(&r);
     run->driver->judging += sked_clock() - begin;
@@ -339,8 +337,8 @@ sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const cha
                               int n_settings, sked_error *err)
 {
     sked_i_driver *d = run->driver;
-    double values[max_settings];
-    assert(m->info.n_options <= max_settings);
+    double values[SKED_I_MOST_OPTIONS];
+    assert(m->info.n_options <= SKED_I_MOST_OPTIONS);
     sked_status st = sked_i_options_parse(m->info.name, m->info.options, m->info.n_options, settings,
                                           n_settings, values, err);
     if (st != SKED_OK)
@@ -352,6 +350,7 @@ sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const cha
     SKED_LOG(1, "driver", "%s starts, %.3g s left, incumbent %g, bound %g", m->info.name,
              run->limit.deadline - begin, sked_i_run_best(run), d->bound);
     d->current = m->info.name;
+    run->method = m;
     run->setting = values;
     run->settings = settings;
     run->own = &own;

@@ -68,7 +68,9 @@ static sked_status obey_shared(const program *p, const arguments *a, sked_error 
         silence_progress();
     if (log != NULL && *log > 0 && !sked_log_set((int)*log, print_log, NULL))
         return fail(err, SKED_ERR_UNSUPPORTED,
-                    "--log: this build has no log lines; `make debug` builds build/debug/sked, which has");
+                    "--log %d: this build has lines of level 1 only; `make debug` builds build/debug/sked, "
+                    "which has more",
+                    (int)*log);
     return SKED_OK;
 }
 
