@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 import sked
@@ -146,3 +147,29 @@ def test_what_is_missing_names_an_extra_that_there_is(monkeypatch, recommender):
     folders = [os.path.join(ROOT, part) for part in ("python/sked", "src", "tools", "docs")]
     said = subprocess.run(["grep", "-rhoE", r"libsked\[[a-z]+\]", *folders], capture_output=True, text=True).stdout
     assert set(re.findall(r"\[(\w+)\]", said)) <= extras
+
+
+@pytest.mark.parametrize("way", [[sys.executable, "-m", "sked"], [os.path.join(sysconfig.get_path("scripts"), "sked")]])
+def test_the_command(way, tmp_path):
+    def run(*words):
+        return subprocess.run([*way, *words], cwd=tmp_path, capture_output=True, text=True)
+
+    assert run("--version").stdout.startswith(f"sked {sked.__version__}")
+    done = run("schedule", os.path.join(ROOT, "examples", "cholesky.json"), "--devices", "4", "-o", "plan.json")
+    assert done.returncode == 0 and "makespan 135" in done.stdout and (tmp_path / "plan.json").exists()
+    assert run("schedule", "none.json").returncode == 4
+
+
+def test_without_a_command_it_says_so(monkeypatch, tmp_path):
+    """Beside this package there is none, and the only one on the path is the script that asks."""
+    import sked.__main__ as command
+
+    script = tmp_path / "sked"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(command, "__file__", str(tmp_path / "none" / "__main__.py"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command._program() == str(script)
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    with pytest.raises(SystemExit, match="not installed with this package"):
+        command._program()
