@@ -10,7 +10,7 @@ MINUTES ?= 60
 CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 export CUDACXX
 
-.PHONY: all tests test python wheel wheel-test python-asan python-tsan demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
+.PHONY: all tests test python wheel wheel-test python-asan python-tsan demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi static static-test debug format soak valgrind \
 	check-format lint clean evidence evidence-full site site-test package package-test
 
 all: build/build.ninja
@@ -144,6 +144,15 @@ mpi:
 	@scripts/setup.sh build mpi
 	@cmake --preset mpi >/dev/null
 	@cmake --build build/mpi -j $(JOBS)
+
+# build/static/sked: the command as one file, for machines that have none of its libraries; and what it must be able to do there.
+static:
+	@scripts/setup.sh build static
+	@cmake --preset static >/dev/null
+	@cmake --build build/static -j $(JOBS) --target sked_tool
+
+static-test: static
+	@tests/static.sh build/static/sked
 
 debug:
 	@scripts/setup.sh build test mpi
