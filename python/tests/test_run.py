@@ -373,11 +373,12 @@ def test_an_incumbent_can_be_enough(hard):
 
     begin = time.monotonic()
     r = sked.schedule(hard, time_limit=60, incumbent=enough)
-    assert r.status == "stopped" and time.monotonic() - begin < 20 and r.makespan <= first[0].makespan
+    assert r.status == "stopped" and time.monotonic() - begin < 40 and r.makespan <= first[0].makespan
 
     def fails(_):
         raise KeyError("mine")
 
+    begin = time.monotonic()
     with pytest.raises(KeyError, match="mine"):
         sked.schedule(hard, time_limit=60, incumbent=fails)
     assert time.monotonic() - begin < 40
