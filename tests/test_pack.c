@@ -149,7 +149,7 @@ static void judge_agrees_with_pairs(void **state)
             fail_msg("case %d: status %d, height %lld", c, (int)st, (long long)height);
         valid += st == SKED_OK;
     }
-    assert_in_range(valid, CASES(20000) / 100, CASES(20000) / 2);
+    assert_in_range(valid, CASES(20000) / 10, 9 * CASES(20000) / 10);
 }
 
 /* ------------------------------------------------------------------ larger ones */
