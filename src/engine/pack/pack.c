@@ -35,6 +35,7 @@ typedef struct packer {
     const sked_i_pack_effort *e;
     worker *worker;
     int64_t *load;   /* [n] most over a section of the box */
+    bool only_fits;  /* boxes over so many sections that one look at all of them takes too long */
     int64_t *offset; /* [n] of the incumbent */
     int64_t height, bound;
     double share; /* of the way from bound to height, where the next incumbent is sought */
@@ -104,6 +105,13 @@ static void fit_at_random(const packer *p, worker *w)
 
 static void find_loads(packer *p)
 {
+    const int64_t most_spans = (int64_t)1 << 27;
+    int64_t spans = 0;
+    for (int32_t i = 0; i < p->x->n; i++)
+        spans += p->x->box[i].last - p->x->box[i].first;
+    p->only_fits = spans > most_spans;
+    if (p->only_fits)
+        return;
     for (int32_t i = 0; i < p->x->n; i++) {
         p->load[i] = 0;
         for (int32_t s = p->x->box[i].first; s < p->x->box[i].last; s++)
@@ -166,7 +174,7 @@ static void search(void *data, int index)
     worker *w = &p->worker[index];
     const int64_t turn = p->e->capacity >= 0 ? w->number : w->number / 2;
     const int way = (int)(turn % ways);
-    if (p->x->n > many && w->number % 2 == 1) {
+    if (p->only_fits || (p->x->n > many && w->number % 2 == 1)) {
         fit_at_random(p, w);
         return;
     }
