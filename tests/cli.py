@@ -707,6 +707,87 @@ def info_describes_a_machine(folder):
     assert out["links"] == [{"from": "cpu", "to": "gpu", "latency": 1, "bandwidth": 16, "oneway": False}]
 
 
+def trace_back(folder, graph, *machine):
+    """The graph after its own schedule's trace was read as a profile, and what the command said of it."""
+    trace, back = os.path.join(folder, "s.trace.json"), os.path.join(folder, "back.json")
+    expect(run("schedule", graph, *machine, "--time-limit", 0.3, "-o", trace), 0)
+    said = expect(run("convert", graph, back, "--profile", trace), 0)
+    return {op["name"]: op for op in json.load(open(back))["ops"]}, said.stderr
+
+
+@test
+def a_trace_read_back_gives_its_durations(folder):
+    graph, machine = os.path.join(folder, "g.json"), os.path.join(folder, "m.json")
+    times = {"a": 0.1, "b": 8.125, "c": 0.1 + 0.2}  # the shortest makes a unit of time a millisecond in the trace
+    json.dump({"format": "sked-graph-1", "edges": [["a", "b"], ["a", "c"]],
+               "ops": [{"name": k, "duration": v, "durations": {"gpu": v / 8}} for k, v in times.items()]}, open(graph, "w"))
+    json.dump({"format": "sked-machine-1", "latency": 0, "devices": [{"name": "c0", "type": "cpu"}, {"name": "g0", "type": "gpu"}]},
+              open(machine, "w"))
+    ops, said = trace_back(folder, graph, "--devices", 2)
+    assert {k: op["duration"] for k, op in ops.items()} == times, ops
+    assert "3 of 3 ops measured" in said, said
+    ops, said = trace_back(folder, graph, "--machine", machine)
+    for name, op in ops.items():  # on the device it ran on; elsewhere nothing changes
+        assert op["duration"] == times[name] and op["durations"]["gpu"] == times[name] / 8, op
+        assert op["durations"].get("c0", times[name]) == times[name], op
+        assert op["durations"].get("g0", times[name] / 8) == times[name] / 8, op
+        assert ("c0" in op["durations"]) != ("g0" in op["durations"]), op
+
+
+@test
+def profiles_are_of_types_and_say_what_they_cover(folder):
+    graph, cpu, gpu = (os.path.join(folder, name) for name in ("g.json", "c.json", "g=1.json"))
+    json.dump({"format": "sked-graph-1", "ops": [{"name": f"op{k}", "duration": 5} for k in range(10)], "edges": []}, open(graph, "w"))
+    json.dump({f"op{k}": 7 for k in range(9)}, open(cpu, "w"))
+    json.dump([{"name": "op1", "ph": "X", "dur": 2}, {"name": "aten::mm", "ph": "X", "dur": 3}], open(gpu, "w"))
+    back = os.path.join(folder, "back.json")
+    said = expect(run("convert", graph, back, "--profile", "cpu=" + cpu, "--profile", "gpu=" + gpu), 0).stderr
+    assert "c.json: 9 of 10 ops measured\n" in said, said  # nine of ten: no warning
+    assert "g=1.json: 1 of 10 ops measured; the others keep their durations: 'op0', 'op2', 'op3'; " \
+           "names in it that no op has: 'aten::mm'\n" in said, said
+    ops = json.load(open(back))["ops"]
+    assert ops[1] == {"name": "op1", "duration": 5, "durations": {"cpu": 7, "gpu": 2}}, ops[1]
+    assert ops[9] == {"name": "op9", "duration": 5}, ops[9]
+    expect(run("info", graph, "--profile", "=" + cpu), 2, "a profile is FILE or TYPE=FILE")
+    expect(run("info", graph, "--profile", "gpu=missing.json"), 4, "missing.json")
+    expect(run("convert", graph, gpu, "--profile", "gpu=" + gpu), 2, "would replace the input")
+
+
+def protobuf(number, value):
+    """One field of a message: text, a message, or a number."""
+    if isinstance(value, int):
+        return bytes([8 * number, value])
+    value = value.encode() if isinstance(value, str) else value
+    return bytes([8 * number + 2, len(value)]) + value
+
+
+@test
+def symbolic_dimensions_have_names(folder):
+    def tensor(name, *dims):
+        shape = b"".join(protobuf(1, protobuf(2, d) if isinstance(d, str) else d and protobuf(1, d)) for d in dims)
+        return protobuf(1, name) + protobuf(2, protobuf(1, protobuf(1, 1) + protobuf(2, shape)))
+
+    model, other = os.path.join(folder, "m.onnx"), os.path.join(folder, "g.json")
+    node = protobuf(1, "x") + protobuf(2, "y") + protobuf(3, "relu") + protobuf(4, "Relu")
+    graph = protobuf(1, node) + protobuf(2, "g") + protobuf(11, tensor("x", "batch", "S", 8, b"")) + \
+        protobuf(12, tensor("y", "batch", "S", 8, "unknown"))
+    with open(model, "wb") as file:
+        file.write(protobuf(1, 8) + protobuf(7, graph))
+    plain = expect(run("info", model, "--json"), 0)
+    assert "m.onnx: symbolic dimensions of its inputs count as 1: 'batch', 'S', and 1 without a name; --dim batch=K" in plain.stderr
+    assert json.loads(plain.stdout)["memory"] == 32, plain
+    sized = expect(run("info", model, "--json", "--dim", "batch=4", "--dim", "S=16"), 0)
+    assert json.loads(sized.stdout)["memory"] == 32 * 64, sized
+    assert "'batch'" not in sized.stderr and "1 without a name" in sized.stderr, sized
+    expect(run("info", model, "--dim", "bach=4"), 2, "no symbolic dimension 'bach'")
+    assert "did you mean 'batch'" in run("info", model, "--dim", "bach=4").stderr
+    for wrong in ("batch", "=3", "batch=0", "batch=x", "batch=1.5"):
+        expect(run("info", model, "--dim", wrong), 2, "--dim expects NAME=K")
+    expect(run("info", model, "--dim", "S=2", "--dim", "S=3"), 2, "'S' twice")
+    json.dump({"format": "sked-graph-1", "ops": [], "edges": []}, open(other, "w"))
+    expect(run("info", other, "--dim", "S=2"), 2, "format native has no symbolic dimensions")
+
+
 @test
 def durations_of_a_machine_are_used(folder):
     graph, machine = write_machine(folder)

@@ -111,6 +111,9 @@ typedef struct sked_format_info {
 SKED_API int sked_format_count(void);
 SKED_API const sked_format_info *sked_format_at(int i);
 
+/* One sentence about something that did not end the call. It ends with the call. */
+typedef void (*sked_warning_fn)(void *data, const char *message);
+
 typedef struct sked_read_options {
     size_t size;
     const char *format; /* NULL: by extension, then by content */
@@ -121,6 +124,12 @@ typedef struct sked_read_options {
     int64_t max_bytes;   /* input limit; 0 = 8 GiB */
     const char
         *instance; /* of a file that has several: by name, or else by number from 1; NULL: the only one */
+    const char *const *profiles; /* more profiles, "FILE", or "TYPE=FILE": times on devices of that name or
+                                    type */
+    const char *const *dims;     /* "NAME=K": the sizes of symbolic dimensions; others count as 1 */
+    int n_profiles, n_dims;
+    sked_warning_fn note; /* what was assumed: ops without a measured time, dimensions; may be NULL */
+    void *note_data;
 } sked_read_options;
 SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
 SKED_INIT_INPUT(sked_read_options)
@@ -848,9 +857,6 @@ SKED_API double sked_target_work(const sked_target *t);
 SKED_API void sked_target_destroy(sked_target *t);
 
 /* ------------------------------------------------------------------ robust scheduling */
-
-/* One sentence about something that did not end the call. It ends with the call. */
-typedef void (*sked_warning_fn)(void *data, const char *message);
 
 /*
  * Runs a schedule and sets *time: above 0, or 0 where no op takes time. start and finish, [ops] each, come

@@ -123,6 +123,12 @@ static void write_op(trace *t, const sked_i_bar *b, int32_t iteration)
     sked_i_buffer_text(t->out, ",\"args\":{\"start\":");
     sked_i_buffer_number(t->out, b->start + shift);
     sked_i_page_member(t->out, "finish", b->finish + shift);
+    sked_i_page_member(t->out, "duration",
+                       v->graph->duration[b->op]); /* --profile reads it, and the device */
+    if (v->problem->machine != NULL && v->schedule->device != NULL) {
+        sked_i_buffer_text(t->out, ",\"device\":");
+        sked_i_buffer_json(t->out, sked_machine_device_name(v->problem->machine, v->schedule->device[b->op]));
+    }
     sked_i_page_member(t->out, "slack", v->slack[b->op]);
     if (b->demand != 1)
         sked_i_page_member(t->out, "demand", b->demand);

@@ -34,10 +34,11 @@ static sked_status visit_one(visit *v, named_file f, const char *path, sked_erro
     return v->look(v, &f, err);
 }
 
-/* Every part of a text that may name a file. */
+/* Every part of a text that may name a file: what stands between signs, and all behind the first =. */
 static sked_status visit_parts(visit *v, const named_file *f, const char *text, sked_error *err)
 {
-    sked_status st = SKED_OK;
+    const char *equals = strchr(text, '=');
+    sked_status st = visit_one(v, *f, equals != NULL ? equals + 1 : text, err);
     while (st == SKED_OK && *text) {
         char part[4096];
         const size_t n = strcspn(text, ",:;=+ ");

@@ -83,7 +83,11 @@ enum {
     X(resources, READ, "resources", "MODEL.xml", NULL, 0, 0, ON_GRAPH, "resource model of a GraphML loop")   \
     X(library, READ, "library", "LIB.json", NULL, 0, 0, ON_GRAPH,                                            \
       "op library: durations and units by op type")                                                          \
-    X(profile, READ, "profile", "FILE.json", NULL, 0, 0, ON_GRAPH, "measured durations by op name")          \
+    X(profile, SPECS, "profile", "[TYPE=]FILE", NO_VALUES, 0, 0, ON_GRAPH,                                   \
+      "measured durations by op name, or a trace; with TYPE=, times on devices of that name or type "        \
+      "(repeatable)")                                                                                        \
+    X(dim, LIST, "dim", "NAME=K", NO_VALUES, 0, 0, ON_GRAPH,                                                 \
+      "size of a symbolic dimension of an ONNX model (repeatable); others count as 1")                       \
     X(from, TEXT, "from", "FORMAT", NULL, 0, 0, ON_GRAPH,                                                    \
       "input format; without it, extension and content decide")                                              \
     X(instance, TEXT, "instance", "NAME", NULL, 0, 0, ON_GRAPH,                                              \

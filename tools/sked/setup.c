@@ -6,13 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void show_note(void *data, const char *message)
+{
+    (void)data;
+    warn("%s", message);
+}
+
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err)
 {
     const sked_read_options opt = {.size = sizeof opt,
                                    .format = a->from,
                                    .resources = a->resources,
                                    .library = a->library,
-                                   .profile = a->profile,
+                                   .profiles = a->profile.at,
+                                   .n_profiles = a->profile.count,
+                                   .dims = a->dim.at,
+                                   .n_dims = a->dim.count,
+                                   .note = show_note,
                                    .instance = a->instance};
     return sked_graph_read(path, &opt, out, err);
 }
