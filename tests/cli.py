@@ -753,6 +753,20 @@ def profiles_are_of_types_and_say_what_they_cover(folder):
     expect(run("convert", graph, gpu, "--profile", "gpu=" + gpu), 2, "would replace the input")
 
 
+@test
+def memory_needs_sizes(folder):
+    shop = os.path.join(folder, "shop.txt")
+    with open(shop, "w") as file:
+        file.write("2 2\n0 3 1 2\n1 4 0 1\n")
+    expect(run("schedule", shop, "--objective", "memory"), 6, "no op of the graph has a memory: give ops theirs, or every value one "
+                                                               "with --memory 1")
+    out = json.loads(expect(run("schedule", shop, "--objective", "memory", "--memory", 3, "--json"), 0).stdout)
+    assert out["value"] > 0 and out["value"] % 3 == 0, out
+    assert "the limit limits nothing" in expect(run("schedule", shop, "--memory-limit", 1), 0).stderr
+    assert json.loads(expect(run("info", shop, "--memory", 3, "--json"), 0).stdout)["memory"] == 12
+    expect(run("info", shop, "--memory", 0), 2, "--memory expects")
+
+
 def protobuf(number, value):
     """One field of a message: text, a message, or a number."""
     if isinstance(value, int):

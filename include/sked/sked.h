@@ -130,6 +130,7 @@ typedef struct sked_read_options {
     int n_profiles, n_dims;
     sked_warning_fn note; /* what was assumed: ops without a measured time, dimensions; may be NULL */
     void *note_data;
+    double memory; /* size of every value; 0: as the graph says */
 } sked_read_options;
 SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
 SKED_INIT_INPUT(sked_read_options)

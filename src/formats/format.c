@@ -160,7 +160,26 @@ static sked_status take_profile(const char *text, const sked_read_options *opt, 
     return adapt(text + size + 1, false, type, opt, g, err);
 }
 
-/* Library and profiles come after the reader, whatever the format. */
+static sked_status set_memory(double memory, sked_graph **g, sked_error *err)
+{
+    sked_builder *b = NULL;
+    sked_graph *changed = NULL;
+    sked_status st = SKED_OK;
+    if (memory == 0)
+        return SKED_OK;
+    SKED_TRY(sked_builder_create(&b, err));
+    SKED_TRY(sked_i_graph_copy(*g, NULL, b, err));
+    for (int32_t i = 0; i < (*g)->n_ops; i++)
+        SKED_TRY(sked_builder_set_memory(b, i, memory, err));
+    SKED_TRY(sked_builder_finish(b, &changed, err));
+    sked_graph_destroy(*g);
+    *g = changed;
+cleanup:
+    sked_builder_destroy(b);
+    return st;
+}
+
+/* Library, profiles and sizes come after the reader, whatever the format. */
 static sked_status adapt_all(const sked_read_options *opt, sked_graph **g, sked_error *err)
 {
     sked_status st = adapt(opt->library, true, NULL, opt, g, err);
@@ -168,7 +187,7 @@ static sked_status adapt_all(const sked_read_options *opt, sked_graph **g, sked_
         st = adapt(opt->profile, false, NULL, opt, g, err);
     for (int i = 0; i < opt->n_profiles && st == SKED_OK; i++)
         st = take_profile(opt->profiles[i], opt, g, err);
-    return st;
+    return st == SKED_OK ? set_memory(opt->memory, g, err) : st;
 }
 
 void sked_read_options_init_sized(sked_read_options *opt, size_t size)

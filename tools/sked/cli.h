@@ -86,6 +86,8 @@ enum {
     X(profile, SPECS, "profile", "[TYPE=]FILE", NO_VALUES, 0, 0, ON_GRAPH,                                   \
       "measured durations by op name, or a trace; with TYPE=, times on devices of that name or type "        \
       "(repeatable)")                                                                                        \
+    X(value_memory, REAL, "memory", "M", 0, 1e-300, 1e300, ON_GRAPH,                                         \
+      "size of every value, for graphs that say none")                                                       \
     X(dim, LIST, "dim", "NAME=K", NO_VALUES, 0, 0, ON_GRAPH,                                                 \
       "size of a symbolic dimension of an ONNX model (repeatable); others count as 1")                       \
     X(from, TEXT, "from", "FORMAT", NULL, 0, 0, ON_GRAPH,                                                    \

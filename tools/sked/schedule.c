@@ -235,6 +235,11 @@ static void warn_about(const setup *s)
         limited = limited || isfinite(s->capacity ? s->capacity[r] : sked_graph_capacity(s->graph, r));
     if (!limited && s->problem.objective == SKED_OBJECTIVE_MAKESPAN)
         warn("no devices and no finite resources: nothing limits parallel work (see --devices)");
+    double memory = 0;
+    for (int32_t i = 0; i < sked_graph_op_count(s->graph); i++)
+        memory += sked_graph_memory(s->graph, i);
+    if (s->problem.memory_limit < INFINITY && memory == 0)
+        warn("no op of the graph has a memory: the limit limits nothing (see --memory)");
 }
 
 static sked_status report(const arguments *a, const setup *s, const sked_result *r, sked_error *err)

@@ -23,6 +23,7 @@ sked_status load_graph(const arguments *a, const char *path, sked_graph **out, s
                                    .dims = a->dim.at,
                                    .n_dims = a->dim.count,
                                    .note = show_note,
+                                   .memory = a->value_memory,
                                    .instance = a->instance};
     return sked_graph_read(path, &opt, out, err);
 }
