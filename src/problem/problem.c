@@ -126,21 +126,8 @@ sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
     return check_fixed_ranges(p, err);
 }
 
-/* Does an op make a value of any size? Many graphs (job shops, plain DOT) say none. */
-static bool has_sizes(const sked_graph *g)
-{
-    bool has = g->n_ops == 0;
-    for (int32_t i = 0; i < g->n_ops && !has; i++)
-        has = g->memory[i] > 0;
-    return has;
-}
-
 static sked_status check_support(const sked_problem *p, sked_error *err)
 {
-    if (p->objective == SKED_OBJECTIVE_MEMORY && !has_sizes(p->graph))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "objective memory needs sizes, and no op of the graph has a memory: give ops "
-                           "theirs, or every value one with --memory 1");
     if (sked_i_has_memory_limit(p) && (p->ii != 0 || p->objective == SKED_OBJECTIVE_II))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "memory limits are not supported for pipelined schedules");

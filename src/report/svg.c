@@ -18,7 +18,8 @@ double sked_i_panel_y(const sked_i_panel *p, int32_t row)
 
 /* ------------------------------------------------------------------ style */
 
-/* Classes: bg page, t text, m muted text, g grid, r row, h hatch, n op names, k critical, f later iterations.
+/* Classes: bg page, t text, m muted text, g grid, r row, h hatch, n op names, k critical, f later iterations,
+ * o ops, s narrow ones: neighbours touch, and darker edges tell them apart.
  */
 static void write_style(sked_i_buffer *out)
 {
@@ -35,6 +36,8 @@ static void write_style(sked_i_buffer *out)
         sked_i_buffer_format(out, ".c%d{fill:#%s}", k, sked_i_palette_hex(k));
     sked_i_buffer_text(
         out, "\n.d0{opacity:.3}.d1{opacity:.55}.d2{opacity:.78}.f{opacity:.32}\n"
+             ".o{stroke:#000;stroke-opacity:.22;stroke-width:.6}.s{stroke:none;shape-rendering:crispEdges}"
+             ".k{stroke-opacity:1}\n"
              ".k,.kc,.kl{stroke:#" SKED_I_CRITICAL_LIGHT ";stroke-width:2}"
              ".kc{fill:none;stroke-width:1.5;stroke-linecap:round}\n"
              ".ii{stroke:#59636e;stroke-dasharray:4 3;fill:none}\n"
