@@ -767,6 +767,30 @@ def memory_needs_sizes(folder):
     expect(run("info", shop, "--memory", 0), 2, "--memory expects")
 
 
+@test
+def targets_say_what_they_run_where(folder):
+    graph, machine = write_machine(folder)
+
+    def said(target, *more):
+        return run("robust", graph, "--target", target, "--measurements", 1, "--time-limit", 0.2, *more).stderr
+
+    assert "note: target linear: a model of 2 devices; times are in the graph's unit\n" in said("linear+jitter", "--devices", 2)
+    text = said("threads:unit=1e-5,oversubscribe=true", "--machine", machine)
+    assert "note: target threads: 3 devices are pinned threads on " in text and "a duration of 1 takes 1e-05 s (unit=)" in text, text
+    assert "note: target threads: devices of type 'gpu' have no counterpart" in text, text
+    text = said("command:echo 1", "--devices", 2)
+    assert "note: target command: 'echo 1' runs each schedule" in text and "times are in its unit" in text, text
+    for target in ("onnxruntime:model.onnx", "torch:model.pt2"):
+        expect(run("robust", graph, "--machine", machine, "--target", target), 6, "of the machine differ: its times would mean nothing")
+    if shutil.which(os.path.join(os.path.dirname(SKED), "sked-simgrid")):
+        node = os.path.join(EXAMPLES, "platforms", "two-clusters.xml")
+        text = said("simgrid:" + node, "--machine", os.path.join(EXAMPLES, "platforms", "two-clusters.machine.json"))
+        assert "west-0 on west-0, west-1 on west-1" in text and "a duration of 1 is 1 s of simulated time" in text, text
+        assert "not all devices" not in text, text
+        text = said("simgrid,unit=0.5:" + node, "--machine", machine)
+        assert "on east-0" in text and "a duration of 1 is 0.5 s" in text and "not all devices have a host of their name" in text, text
+
+
 def protobuf(number, value):
     """One field of a message: text, a message, or a number."""
     if isinstance(value, int):

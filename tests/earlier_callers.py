@@ -16,7 +16,7 @@ import tempfile
 DROPPED = {
     "sked_columns": [1],
     "sked_graph_info": [1, 2],
-    "sked_read_options": [1],
+    "sked_read_options": [1, 3],
     "sked_generate_options": [1],
     "sked_back_edges": [1],
     # Without the inputs and outputs, the clock, the lifetime; without the memory limit, too: the machine is the last.
@@ -29,7 +29,7 @@ DROPPED = {
     "sked_samples": [1],
     "sked_train_options": [1, 2],
     "sked_measurement": [1],
-    "sked_robust_options": [2, 4],
+    "sked_robust_options": [2, 4, 6],
     "sked_robust_result": [1, 2],
     "sked_sweep_result": [1],
     "sked_report_data": [1, 3, 5],

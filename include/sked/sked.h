@@ -853,6 +853,11 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const s
  * target.
  */
 SKED_API const sked_problem *sked_target_truth(const sked_target *t);
+/*
+ * What it runs where, in which unit its times are, and which devices it has no counterpart for: a few
+ * sentences, one a line. It lives as long as the target.
+ */
+SKED_API const char *sked_target_about(const sked_target *t);
 /* Time of all ops on the best single device of the target: work / time is the speedup there. */
 SKED_API double sked_target_work(const sked_target *t);
 SKED_API void sked_target_destroy(sked_target *t);
@@ -902,6 +907,8 @@ typedef struct sked_robust_options {
     const sked_schedule *const *given; /* one-shot: candidates made before, valid ones of the problem, in
                                           place of those that `method` would make; NULL: it makes them */
     int32_t n_given;
+    sked_warning_fn note; /* at the start: what the target runs where; may be NULL */
+    void *note_data;
 } sked_robust_options;
 SKED_API void sked_robust_options_init_sized(sked_robust_options *opt, size_t size);
 SKED_INIT_INPUT(sked_robust_options)
