@@ -791,6 +791,64 @@ def targets_say_what_they_run_where(folder):
         assert "on east-0" in text and "a duration of 1 is 0.5 s" in text and "not all devices have a host of their name" in text, text
 
 
+@test
+def schedules_are_compared(folder):
+    graph, machine, a, b, both = (os.path.join(folder, name) for name in ("g.json", "m.json", "a.json", "b.json", "both.svg"))
+    json.dump({"format": "sked-graph-1", "ops": [{"name": n, "duration": d, "memory": 4} for n, d in zip("xyzw", (2, 3, 4, 1))],
+               "edges": [{"from": "x", "to": "z", "bytes": 8}, {"from": "x", "to": "w", "bytes": 6}]}, open(graph, "w"))
+
+    def plan(file, starts, devices):
+        json.dump({"format": "sked-schedule-1", "devices": 2, "ops": [
+            {"name": n, "start": s, "device": d} for n, s, d in zip("xyzw", starts, devices)]}, open(file, "w"))
+
+    plan(a, (0, 2, 5, 9), (0, 0, 0, 0))
+    plan(b, (0, 0, 2, 2), (1, 0, 1, 1))  # not valid: z and w at once on device 1
+    expect(run("compare", graph, a, b), 8)
+    plan(b, (0, 0, 2, 6), (1, 0, 1, 1))
+    text = expect(run("compare", graph, a, b, "-o", both), 0).stdout
+    for line in ("makespan                             10              7    -30.00 %", "transfers                             0              0",
+                 "busy device 0                        10              7", "busy device 1                         0              3",
+                 # the devices of b are renumbered: all but y stay
+                 "moved                    1 of 4 ops to another device, 3 start at another time",
+                 "  y                      device 0 at 2 -> device 1 at 0", "  z                      device 0 at 5 -> device 0 at 2"):
+        assert line in text, (line, text)
+    svg = xml.dom.minidom.parse(both)
+    assert [t.firstChild.data for t in svg.getElementsByTagName("text") if t.getAttribute("class") == "ti"] == ["a.json", "b.json"]
+    out = json.loads(expect(run("compare", graph, a, b, "--json"), 0).stdout)
+    assert out["moved"] == 1 and out["shifted"] == 3 and out["b"]["busy"] == [7, 3], out
+    plan(b, (0, 0, 3, 2), (0, 1, 1, 0))
+    assert "bytes moved                           0              8" in expect(run("compare", graph, a, b), 0).stdout
+    assert expect(run("compare", graph, a, a), 0).stdout.count("0 of 4 ops to another device, 0 start") == 1
+    expect(run("compare", graph, a, b, "-o", "x.html"), 2, "drawn as .svg")
+    expect(run("compare", graph, a, b, "-o", a), 2)
+    json.dump({"format": "sked-schedule-1", "devices": 3, "ops": [
+        {"name": n, "start": s, "device": 2} for n, s in zip("xyzw", (0, 2, 5, 9))]}, open(b, "w"))
+    expect(run("compare", graph, a, b), 2, "has 2 devices")
+
+
+@test
+def methods_stand_side_by_side(folder):
+    picture, g = os.path.join(folder, "p.svg"), path("recommender.json")
+    base = ["schedule", g, "--devices", 3, "--time-limit", 0.3]
+    text = expect(run(*base, "--method", "heft,list,search", "-o", picture), 0).stdout
+    assert text.splitlines()[0].split() == ["heft", "list", "search"] and "lower bound" in text and "bytes moved" in text, text
+    assert len([t for t in xml.dom.minidom.parse(picture).getElementsByTagName("text") if t.getAttribute("class") == "ti"]) == 3
+    out = json.loads(expect(run(*base, "--method", "heft,list", "--json"), 0).stdout)
+    for method in out["methods"]:  # each for itself: what it gives alone
+        alone = json.loads(expect(run(*base, "--method", method["name"], "--json"), 0).stdout)
+        assert alone["value"] == method["value"] and method["winner"] == method["name"], (alone, method)
+    expect(run(*base, "--method", "heft,heft"), 2, "twice")
+    expect(run(*base, "--method", "heft,lost"), 2, "no method is called 'lost'")
+    expect(run(*base, "--method", "heft,list", "--candidates", 3), 2, "leave out")
+    expect(run(*base, "--method", "heft,list", "-o", "x.html"), 2, "drawn as .svg")
+
+
+@test
+def a_proof_is_no_victory_of_another(folder):
+    text = expect(run("schedule", path("recommender.json"), "--devices", 1, "--method", "exact", "--time-limit", 3), 0).stdout
+    assert "won by" not in text and re.search("method         exact: the schedule of [a-z]+, proved optimal, ", text), text
+
+
 def protobuf(number, value):
     """One field of a message: text, a message, or a number."""
     if isinstance(value, int):

@@ -710,6 +710,13 @@ SKED_INIT_INPUT(sked_report_data)
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
 
+/*
+ * One picture of several schedules, one under the other on one time axis, each named by its `method`; path
+ * ends in .svg. As sked_report_write. count: 1 to 100.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_report_write_all(const sked_report_data *const *data, int32_t count,
+                                                           const char *path, sked_error *err);
+
 /* Writes several schedules, one JSON object a line (.jsonl), all validated first. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
                                                           const sked_schedule *const *s, int32_t count,

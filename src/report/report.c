@@ -3,6 +3,7 @@
 
 #include "base/sized.h"
 #include "problem/lower.h"
+#include "report/svg.h"
 #include "report/table.h"
 
 #include <string.h>
@@ -90,20 +91,68 @@ static sked_status write(const sked_i_report *r, const sked_report_data *data, c
     return st;
 }
 
-sked_status sked_report_write(const sked_report_data *data, const char *path, const char *format,
-                              sked_error *err)
+/* Of whatever version, as this one knows it; what it points to belongs to the caller. */
+typedef struct known_data {
+    sked_report_data data;
+    sked_problem problem;
+    sked_robust_result robust;
+    sked_sweep_result sweep;
+} known_data;
+
+static sked_status know(const sked_report_data *data, known_data *x, sked_error *err)
 {
     SKED_TAKE(sked_report_data, data)
-    sked_report_data known = *data;
     const sked_problem *problem = data->problem;
     const sked_robust_result *robust = data->robust;
     const sked_sweep_result *sweep = data->sweep;
     SKED_TAKE_PROBLEM(problem)
     SKED_TAKE(sked_robust_result, robust)
     SKED_TAKE(sked_sweep_result, sweep)
-    known.problem = problem;
-    known.robust = data->robust ? robust : NULL;
-    known.sweep = data->sweep ? sweep : NULL;
+    *x = (known_data){*data, *problem, *robust, *sweep};
+    x->data.problem = &x->problem;
+    x->data.robust = data->robust ? &x->robust : NULL;
+    x->data.sweep = data->sweep ? &x->sweep : NULL;
+    return SKED_OK;
+}
+
+sked_status sked_report_write(const sked_report_data *data, const char *path, const char *format,
+                              sked_error *err)
+{
+    known_data x;
+    const sked_status st = know(data, &x, err);
+    if (st != SKED_OK)
+        return st;
     const sked_i_report *r = format ? by_name(format) : by_extension(path);
-    return r ? write(r, &known, path, err) : no_report(path, format, err);
+    return r ? write(r, &x.data, path, err) : no_report(path, format, err);
+}
+
+sked_status sked_report_write_all(const sked_report_data *const *data, int32_t count, const char *path,
+                                  sked_error *err)
+{
+    enum { most = 100 };
+    const sked_report_data *known[most];
+    const sked_i_report *const r = by_extension(path);
+    sked_i_buffer text = {0};
+    sked_status st = SKED_OK;
+    if (count < 1 || count > most || r == NULL || strcmp(r->info.name, "svg") != 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: 1 to %d schedules are drawn together as .svg", path,
+                           most);
+    known_data *x = sked_i_alloc(count, sizeof *x);
+    if (x == NULL)
+        return sked_i_no_memory(err);
+    for (int32_t k = 0; k < count && st == SKED_OK; k++) {
+        known[k] = &x[k].data;
+        st = know(data[k], &x[k], err);
+        if (st == SKED_OK && !x[k].data.validated)
+            st = sked_schedule_validate(&x[k].problem, x[k].data.schedule, err);
+    }
+    if (st == SKED_OK)
+        st = sked_i_svg_write(known, count, &text, err);
+    if (st == SKED_OK && text.failed)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
+        st = sked_i_file_write(path, text.data, text.size, err);
+    sked_i_buffer_free(&text);
+    free(x);
+    return st;
 }

@@ -100,13 +100,15 @@ static void add_value(const sked_i_view *v, const sked_metrics *m, sked_i_buffer
                              sked_i_label_percent(m->value / d->lower_bound - 1, number, sizeof number));
 }
 
-static void write_heading(const sked_i_view *v, const sked_metrics *m, sked_i_buffer *out)
+/* named: by the method, not by the graph. */
+static void write_heading(const sked_i_view *v, const sked_metrics *m, bool named, sked_i_buffer *out)
 {
     char text[400], number[40];
-    const char *name = sked_graph_name(v->graph);
+    const char *name = named ? v->data->method : sked_graph_name(v->graph);
     sked_i_buffer line = {0};
-    write_text(out, "ti", margin, 36, sked_i_label_cut(*name ? name : "schedule", 90, text, sizeof text));
-    if (v->data->method != NULL && *v->data->method)
+    write_text(out, "ti", margin, 36,
+               sked_i_label_cut(name != NULL && *name ? name : "schedule", 90, text, sizeof text));
+    if (!named && v->data->method != NULL && *v->data->method)
         sked_i_buffer_format(&line, "%s \xc2\xb7 ", sked_i_label_cut(v->data->method, 40, text, sizeof text));
     add_value(v, m, &line);
     add_machine(v, &line);
@@ -288,14 +290,15 @@ static double write_legend(const sked_i_view *v, double y, sked_i_buffer *out)
 
 /* ------------------------------------------------------------------ page */
 
-static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_i_buffer *out, double *height,
-                              sked_error *err)
+/* until: least end of the time axis. Adds the height used to *height. */
+static sked_status write_body(const sked_i_view *v, const sked_metrics *m, bool named, double until,
+                              sked_i_buffer *out, double *height, sked_error *err)
 {
     sked_i_panel p = {.view = v, .out = out, .left = margin + widest_row_name(v) + 12, .top = head + axis};
     p.width = page_width - margin - p.left;
-    p.end = sked_i_view_end(v);
+    p.end = fmax(until, sked_i_view_end(v));
     size_rows(&p);
-    write_heading(v, m, out);
+    write_heading(v, m, named, out);
     sked_status st = write_panel(&p, err);
     double y = p.top + p.height + (p.height > 700 ? 24 : 8);
     if (st == SKED_OK && v->copies > 0) {
@@ -315,37 +318,73 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_
     }
     y += 28;
     y += write_legend(v, y, out);
-    *height = y + margin;
+    *height += y + margin;
     return st;
 }
 
-static sked_status svg_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
+static sked_status write_one(const sked_report_data *data, bool named, double until, sked_i_buffer *out,
+                             double *height, sked_error *err)
 {
     sked_i_view v = {0};
     sked_metrics m = {.size = sizeof m};
-    sked_i_buffer body = {0};
-    double height = 0;
-    char text[300];
     sked_status st = SKED_OK;
     SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
     SKED_TRY(sked_i_view_init(&v, data, err));
-    SKED_TRY(write_body(&v, &m, &body, &height, err));
+    if (*height > 0)
+        sked_i_label_draw(out, "<g transform=\"translate(0 ~)\">\n", *height);
+    const bool moved = *height > 0;
+    SKED_TRY(write_body(&v, &m, named, until, out, height, err));
+    sked_i_buffer_text(out, moved ? "</g>\n" : "");
+cleanup:
+    sked_i_view_free(&v);
+    return st;
+}
+
+/* The latest end of all, for one axis. */
+static sked_status find_end(const sked_report_data *const *data, int32_t count, double *until,
+                            sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; k < count && count > 1 && st == SKED_OK; k++) {
+        sked_i_view v = {0};
+        st = sked_i_view_init(&v, data[k], err);
+        if (st == SKED_OK)
+            *until = fmax(*until, sked_i_view_end(&v));
+        sked_i_view_free(&v);
+    }
+    return st;
+}
+
+sked_status sked_i_svg_write(const sked_report_data *const *data, int32_t count, sked_i_buffer *out,
+                             sked_error *err)
+{
+    sked_i_buffer body = {0};
+    double height = 0, until = 0;
+    char text[300];
+    sked_status st = SKED_OK;
+    SKED_TRY(find_end(data, count, &until, err));
+    for (int32_t k = 0; k < count; k++)
+        SKED_TRY(write_one(data[k], count > 1, until, &body, &height, err));
     if (body.failed)
         SKED_TRY(sked_i_no_memory(err));
     sked_i_buffer_format(out,
                          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
                          "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
                          page_width, (int)height, page_width, (int)height);
-    sked_i_buffer_xml(out, sked_i_label_cut(sked_graph_name(v.graph), 90, text, sizeof text));
-    sked_i_buffer_text(out, ": schedule</title>\n");
+    sked_i_buffer_xml(out, sked_i_label_cut(sked_graph_name(data[0]->problem->graph), 90, text, sizeof text));
+    sked_i_buffer_text(out, count > 1 ? ": schedules</title>\n" : ": schedule</title>\n");
     write_style(out);
     sked_i_buffer_text(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
     sked_i_buffer_add(out, body.data, (size_t)body.size);
     sked_i_buffer_text(out, "</svg>\n");
 cleanup:
     sked_i_buffer_free(&body);
-    sked_i_view_free(&v);
     return st;
+}
+
+static sked_status svg_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
+{
+    return sked_i_svg_write(&data, 1, out, err);
 }
 
 const sked_i_report sked_i_report_svg = {{"svg", ".svg", "Gantt picture (SVG)"}, svg_write, false};

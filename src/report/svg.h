@@ -30,4 +30,7 @@ static inline double sked_i_panel_x(const sked_i_panel *p, double time)
 double sked_i_panel_y(const sked_i_panel *p, int32_t row);
 /* Draws every op of the view and the line through the critical chain (svg_bars.c). */
 SKED_MUST_CHECK sked_status sked_i_panel_bars(sked_i_panel *p, sked_error *err);
+/* A page of several schedules, one under the other on one time axis: their methods are the headings. */
+SKED_MUST_CHECK sked_status sked_i_svg_write(const sked_report_data *const *data, int32_t count,
+                                             sked_i_buffer *out, sked_error *err);
 #endif

@@ -239,8 +239,9 @@ static void tell(sked_target *t, const char *names, double unit)
                                  sked_i_quoted_bytes(names, (size_t)size).text);
         names += size + (names[size] != 0);
     }
-    sked_i_buffer_format(&t->about, "%s; a duration of 1 is %g s of simulated time (unit=)",
-                         devices > most ? ", ..." : "", unit);
+    sked_i_buffer_text(&t->about, devices > most ? ", ...; a duration of 1 is " : "; a duration of 1 is ");
+    sked_i_buffer_number(&t->about, unit);
+    sked_i_buffer_text(&t->about, " s of simulated time (unit=)");
     if (t->problem.machine != NULL && !same && strcmp(text_of(t, OPTION_HOSTS), "auto") == 0)
         sked_i_buffer_text(&t->about,
                            "\nnot all devices have a host of their name: they take the platform's first "

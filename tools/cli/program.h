@@ -80,7 +80,7 @@ typedef struct manual {
 } manual;
 
 typedef struct command_line {
-    const char *name, *operands, *help; /* operands: files are GRAPH, SCHEDULE, IN and OUT (check_files) */
+    const char *name, *operands, *help; /* operands: files are GRAPH, SCHEDULE, A, B, IN and OUT (check_files) */
     int least, most;                    /* operands */
     sked_status (*run)(arguments *a, sked_error *err);
     const manual *manual;

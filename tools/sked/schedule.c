@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool several_methods(const arguments *a)
+{
+    return strchr(a->method, ',') != NULL;
+}
+
 static void fill_options(const arguments *a, sked_run_options *opt)
 {
     sked_run_options_init(opt);
@@ -20,7 +25,8 @@ static void fill_options(const arguments *a, sked_run_options *opt)
     opt->stop = &stop_requested;
     opt->progress = show_progress;
     opt->backend = a->backend;
-    opt->together = a->sweep == NULL; /* each point of a sweep is a run, and rank 0 makes them all */
+    opt->together =
+        a->sweep == NULL && !several_methods(a); /* those are many runs, and rank 0 makes them all */
 }
 
 static sked_status check_arguments(const arguments *a, sked_error *err)
@@ -28,6 +34,11 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
     if ((a->top > 0 || a->min_distance > 0) && a->candidates == 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "--top and --min-distance choose among candidates: add --candidates K");
+    if (several_methods(a) &&
+        (a->sweep != NULL || a->candidates > 0 || a->statistics || a->bind >= 0 || a->curve != NULL))
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "--method A,B,C compares one schedule of each: leave out --sweep, --candidates, "
+                    "--statistics, --bind and --curve");
     if (a->sweep != NULL && a->candidates > 0)
         return fail(err, SKED_ERR_ARGUMENT, "--sweep finds one schedule per point: leave out --candidates");
     if (a->sweep != NULL && a->statistics)
@@ -135,6 +146,18 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     json_close(&j, '}');
 }
 
+/* Auto has members. Any other method that gives the schedule of one found none better than it began with. */
+static void print_winner(const arguments *a, const sked_result *r)
+{
+    if (strcmp(r->method, a->method) == 0)
+        return;
+    if (strcmp(a->method, "auto") == 0)
+        printf(", won by %s", r->method);
+    else
+        printf(": the schedule of %s, %s", r->method,
+               r->optimal ? "proved optimal" : "which it began with and did not improve");
+}
+
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
                        const sked_diversity *d, const double *peak, const registers *bits,
                        const sked_binding *bound)
@@ -153,9 +176,9 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         printf(" (bound %s)\n", human(r->lower_bound, y, sizeof y));
     printf("  graph          %s, %d ops, %lld edges\n", printable(sked_graph_name(s->graph), &name),
            (int)sked_graph_op_count(s->graph), (long long)sked_graph_edge_count(s->graph));
-    const bool member = strcmp(r->method, a->method) != 0;
-    printf("  method         %s%s%s, %.3f s, %lld evaluations\n", a->method, member ? ", won by " : "",
-           member ? r->method : "", r->seconds, (long long)r->evaluations);
+    printf("  method         %s", a->method);
+    print_winner(a, r);
+    printf(", %.3f s, %lld evaluations\n", r->seconds, (long long)r->evaluations);
     if (p->devices > 0)
         printf("  devices        %d, speedup %.4g, idle %.1f %%\n", (int)p->devices, m->speedup,
                100 * m->idle);
@@ -281,7 +304,7 @@ sked_status run_schedule(arguments *a, sked_error *err)
     fill_options(a, &opt);
     end_on_signal(true);
     sked_status st = check_arguments(a, err);
-    if (st == SKED_OK && a->sweep == NULL)
+    if (st == SKED_OK && a->sweep == NULL && !several_methods(a))
         st = check_extensions(a, true, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
@@ -290,8 +313,9 @@ sked_status run_schedule(arguments *a, sked_error *err)
     opt.start = start;
     st = sked_dist_agree(st, err);
     end_on_signal(false);
-    if (st == SKED_OK && a->sweep != NULL) {
-        st = sked_dist_rank() == 0 ? run_sweep(a, &s, &opt, err) : SKED_OK;
+    if (st == SKED_OK && !opt.together) {
+        if (sked_dist_rank() == 0)
+            st = a->sweep != NULL ? run_sweep(a, &s, &opt, err) : run_methods_side_by_side(a, &s, &opt, err);
         sked_schedule_destroy(start);
         clear_setup(&s);
         return st;
