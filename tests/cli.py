@@ -849,6 +849,51 @@ def a_proof_is_no_victory_of_another(folder):
     assert "won by" not in text and re.search("method         exact: the schedule of [a-z]+, proved optimal, ", text), text
 
 
+@test
+def units_are_named_swept_and_tabled(folder):
+    units = [path("fir.dot"), "--library", path("units.json")]
+    table, svg, page = (os.path.join(folder, name) for name in ("plan.csv", "curve.svg", "knee.html"))
+    base = ["schedule", *units, "--objective", "resource", "--horizon", 10, "--time-limit", 0.3]
+    text = expect(run(*base, "--capacity", "MUL=4", "--capacity", "ALU=4", "-o", table), 0).stdout
+    assert re.search(r"^  resource       [0-9]+: MUL [0-9], ALU [0-9]$", text, re.M), text
+    out = json.loads(expect(run(*base, "--capacity", "MUL=4", "--capacity", "ALU=4", "--json"), 0).stdout)
+    assert sum(out["resource_peaks"].values()) == out["value"] and set(out["resource_peaks"]) == {"MUL", "ALU"}, out
+    lines = [line.split(",") for line in open(table).read().splitlines()]
+    assert lines[0] == ["op", "type", "device", "start", "finish", "waits"] and len(lines) == 16, lines
+    assert [float(x[3]) for x in lines[1:]] == sorted(float(x[3]) for x in lines[1:]), lines
+    assert all(float(x[4]) - float(x[3]) == {"mul": 2, "add": 1}[x[1]] and float(x[5]) >= 0 for x in lines[1:]), lines
+    sweep = ["schedule", *units, "--sweep", "MUL=1:4:1", "--time-limit", 0.3]
+    points = json.loads(expect(run(*sweep, "--json", "-o", svg, "-o", page), 0).stdout)
+    assert points["sweep"] == points["x"] == "MUL" and [p["MUL"] for p in points["points"]] == [1, 2, 3, 4], points
+    for p in points["points"]:  # what the capacity alone gives
+        alone = json.loads(expect(run("schedule", *units, "--capacity", f"MUL={p['MUL']}", "--time-limit", 0.3, "--json"), 0).stdout)
+        assert alone["value"] == p["value"], (p, alone)
+    assert [p["value"] for p in points["points"]] == [19, 11, 10, 9], points
+    assert "MUL" in open(svg).read() and os.path.getsize(page) > 10000
+    expect(run("schedule", *units, "--sweep", "DIV=1:4:1"), 2, "a resource of the graph, not 'DIV=1:4:1'")
+
+
+@test
+def what_moves_is_said(folder):
+    graph, machine, table = (os.path.join(folder, name) for name in ("g.json", "m.json", "t.csv"))
+    json.dump({"format": "sked-graph-1", "ops": [{"name": 'a,"b"', "duration": 2, "durations": {"c1": None}},
+               {"name": "c", "duration": 1, "durations": {"c0": None}}, {"name": "d", "duration": 1, "durations": {"c0": None}}],
+               "edges": [{"from": 0, "to": 1, "bytes": 8}, {"from": 0, "to": 2, "bytes": 6}]}, open(graph, "w"))
+    json.dump({"format": "sked-machine-1", "latency": 1, "bandwidth": 8, "devices": [{"name": "c0"}, {"name": "c1"}]}, open(machine, "w"))
+    text = expect(run("schedule", graph, "--machine", machine, "-o", table), 0).stdout
+    assert "  moved          8 bytes in 1 transfer\n" in text, text  # once to each device, with the bytes of its largest edge
+    out = json.loads(expect(run("schedule", graph, "--machine", machine, "--json"), 0).stdout)
+    assert out["bytes_moved"] == 8 and out["transfers"] == 1, out
+    trace = os.path.join(folder, "t.trace.json")
+    expect(run("schedule", graph, "--machine", machine, "-o", trace), 0)
+    flows = [e for e in json.load(open(trace))["traceEvents"] if e["ph"] == "s"]
+    assert [(e["name"], e["args"]) for e in flows] == [("transfer", {"bytes": 8}), ("transfer", {"bytes": 6})], flows
+    rows = open(table).read().splitlines()
+    assert rows[1] == '"a,""b""",,c0,0,2,0', rows
+    last = {row.split(",")[0]: row.split(",")[2:] for row in rows[2:]}
+    assert last["d"] in (["c1", "3.75", "4.75", "0"], ["c1", "5", "6", "1.25"]) and last["c"][0] == "c1", rows
+
+
 def protobuf(number, value):
     """One field of a message: text, a message, or a number."""
     if isinstance(value, int):

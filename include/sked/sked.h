@@ -653,6 +653,13 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_prob
                                                                  const sked_schedule *s, double *peak,
                                                                  sked_error *err);
 /*
+ * The most of each resource that ops hold at a time, folded modulo II: peak[resources]. O((ops + demands) log
+ * ops + edges).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_resource_peaks(const sked_problem *p,
+                                                                  const sked_schedule *s, double *peak,
+                                                                  sked_error *err);
+/*
  * The registers of a schedule of whole cycles: (*bits)[k] is what values hold from cycle k to k + 1, all
  * iterations apart; *count reaches up to the last cycle that any is held over. At interval 1 their sum is the
  * peak memory. The array ends with sked_free. UNSUPPORTED: starts that are not whole, or a million cycles and
@@ -747,13 +754,17 @@ SKED_API bool sked_file_same(const char *a, const char *b);
     X(II, "ii", "ii")                               \
     X(ALPHA, "alpha", "communication")              \
     X(MEMORY_LIMIT, "memory-limit", "memory-limit") \
-    X(CLOCK, "clock", "clock")
+    X(CLOCK, "clock", "clock")                      \
+    X(CAPACITY, "capacity", "capacity")
 typedef enum sked_sweep_parameter {
 #define SKED_X(name, text, axis) SKED_SWEEP_##name,
     SKED_SWEEP_LIST(SKED_X)
 #undef SKED_X
 } sked_sweep_parameter;
-/* Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. */
+/*
+ * Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. A capacity is the
+ * caller's to set: this leaves it alone.
+ */
 SKED_API void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p);
 
 typedef struct sked_sweep_options {
@@ -761,6 +772,7 @@ typedef struct sked_sweep_options {
     sked_sweep_parameter parameter;
     const double *values; /* each >= 0; a schedule is the warm start of the next value's, except for ii */
     int32_t n_values;
+    const char *resource; /* whose capacity is swept; NULL for other parameters */
 } sked_sweep_options;
 SKED_API void sked_sweep_options_init_sized(sked_sweep_options *opt, size_t size);
 SKED_INIT_INPUT(sked_sweep_options)
@@ -782,7 +794,7 @@ typedef struct sked_sweep_point {
 
 typedef struct sked_sweep_result {
     size_t size;
-    const char *parameter, *x, *y; /* names; the library's */
+    const char *parameter, *x, *y; /* names; the library's, of a capacity the graph's */
     sked_sweep_point **point;      /* [count] in the order of the values; fewer after a stop */
     int32_t count;
     int32_t knee; /* the point nearest to the best of both sides at once; -1: no point has a schedule */

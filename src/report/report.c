@@ -91,68 +91,74 @@ static sked_status write(const sked_i_report *r, const sked_report_data *data, c
     return st;
 }
 
-/* Of whatever version, as this one knows it; what it points to belongs to the caller. */
-typedef struct known_data {
-    sked_report_data data;
-    sked_problem problem;
-    sked_robust_result robust;
-    sked_sweep_result sweep;
-} known_data;
-
-static sked_status know(const sked_report_data *data, known_data *x, sked_error *err)
+/* Calls fn with data of whatever version as this one knows it. */
+static sked_status with(const sked_report_data *data,
+                        sked_status (*fn)(void *, const sked_report_data *, sked_error *), void *context,
+                        sked_error *err)
 {
     SKED_TAKE(sked_report_data, data)
+    sked_report_data known = *data;
     const sked_problem *problem = data->problem;
     const sked_robust_result *robust = data->robust;
     const sked_sweep_result *sweep = data->sweep;
     SKED_TAKE_PROBLEM(problem)
     SKED_TAKE(sked_robust_result, robust)
     SKED_TAKE(sked_sweep_result, sweep)
-    *x = (known_data){*data, *problem, *robust, *sweep};
-    x->data.problem = &x->problem;
-    x->data.robust = data->robust ? &x->robust : NULL;
-    x->data.sweep = data->sweep ? &x->sweep : NULL;
-    return SKED_OK;
+    known.problem = problem;
+    known.robust = data->robust ? robust : NULL;
+    known.sweep = data->sweep ? sweep : NULL;
+    return fn(context, &known, err);
+}
+
+typedef struct destination {
+    const char *path, *format;
+} destination;
+
+static sked_status write_there(void *context, const sked_report_data *data, sked_error *err)
+{
+    const destination *to = context;
+    const sked_i_report *r = to->format ? by_name(to->format) : by_extension(to->path);
+    return r ? write(r, data, to->path, err) : no_report(to->path, to->format, err);
 }
 
 sked_status sked_report_write(const sked_report_data *data, const char *path, const char *format,
                               sked_error *err)
 {
-    known_data x;
-    const sked_status st = know(data, &x, err);
-    if (st != SKED_OK)
-        return st;
-    const sked_i_report *r = format ? by_name(format) : by_extension(path);
-    return r ? write(r, &x.data, path, err) : no_report(path, format, err);
+    return with(data, write_there, &(destination){path, format}, err);
+}
+
+static sked_status reach(void *page, const sked_report_data *data, sked_error *err)
+{
+    const sked_status st =
+        data->validated ? SKED_OK : sked_schedule_validate(data->problem, data->schedule, err);
+    return st == SKED_OK ? sked_i_svg_reach(page, data, err) : st;
+}
+
+static sked_status add(void *page, const sked_report_data *data, sked_error *err)
+{
+    return sked_i_svg_add(page, data, err);
 }
 
 sked_status sked_report_write_all(const sked_report_data *const *data, int32_t count, const char *path,
                                   sked_error *err)
 {
     enum { most = 100 };
-    const sked_report_data *known[most];
     const sked_i_report *const r = by_extension(path);
+    sked_i_svg_page page = {.named = true};
     sked_i_buffer text = {0};
     sked_status st = SKED_OK;
     if (count < 1 || count > most || r == NULL || strcmp(r->info.name, "svg") != 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: 1 to %d schedules are drawn together as .svg", path,
                            most);
-    known_data *x = sked_i_alloc(count, sizeof *x);
-    if (x == NULL)
-        return sked_i_no_memory(err);
-    for (int32_t k = 0; k < count && st == SKED_OK; k++) {
-        known[k] = &x[k].data;
-        st = know(data[k], &x[k], err);
-        if (st == SKED_OK && !x[k].data.validated)
-            st = sked_schedule_validate(&x[k].problem, x[k].data.schedule, err);
-    }
-    if (st == SKED_OK)
-        st = sked_i_svg_write(known, count, &text, err);
+    for (int32_t k = 0; k < count && st == SKED_OK; k++)
+        st = with(data[k], reach, &page, err);
+    for (int32_t k = 0; k < count && st == SKED_OK; k++)
+        st = with(data[k], add, &page, err);
+    st = sked_i_svg_end(&page, st == SKED_OK ? sked_graph_name(data[0]->problem->graph) : "", st, &text, err);
     if (st == SKED_OK && text.failed)
         st = sked_i_no_memory(err);
     if (st == SKED_OK)
         st = sked_i_file_write(path, text.data, text.size, err);
     sked_i_buffer_free(&text);
-    free(x);
     return st;
 }

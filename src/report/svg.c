@@ -322,69 +322,62 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, bool 
     return st;
 }
 
-static sked_status write_one(const sked_report_data *data, bool named, double until, sked_i_buffer *out,
-                             double *height, sked_error *err)
+sked_status sked_i_svg_reach(sked_i_svg_page *page, const sked_report_data *data, sked_error *err)
+{
+    sked_i_view v = {0};
+    const sked_status st = sked_i_view_init(&v, data, err);
+    if (st == SKED_OK)
+        page->until = fmax(page->until, sked_i_view_end(&v));
+    sked_i_view_free(&v);
+    return st;
+}
+
+sked_status sked_i_svg_add(sked_i_svg_page *page, const sked_report_data *data, sked_error *err)
 {
     sked_i_view v = {0};
     sked_metrics m = {.size = sizeof m};
+    sked_i_buffer *const out = &page->body;
+    const bool below = page->height > 0;
     sked_status st = SKED_OK;
     SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
     SKED_TRY(sked_i_view_init(&v, data, err));
-    if (*height > 0)
-        sked_i_label_draw(out, "<g transform=\"translate(0 ~)\">\n", *height);
-    const bool moved = *height > 0;
-    SKED_TRY(write_body(&v, &m, named, until, out, height, err));
-    sked_i_buffer_text(out, moved ? "</g>\n" : "");
+    if (below)
+        sked_i_label_draw(out, "<g transform=\"translate(0 ~)\">\n", page->height);
+    SKED_TRY(write_body(&v, &m, page->named, page->until, out, &page->height, err));
+    sked_i_buffer_text(out, below ? "</g>\n" : "");
 cleanup:
     sked_i_view_free(&v);
     return st;
 }
 
-/* The latest end of all, for one axis. */
-static sked_status find_end(const sked_report_data *const *data, int32_t count, double *until,
-                            sked_error *err)
+sked_status sked_i_svg_end(sked_i_svg_page *page, const char *name, sked_status st, sked_i_buffer *out,
+                           sked_error *err)
 {
-    sked_status st = SKED_OK;
-    for (int32_t k = 0; k < count && count > 1 && st == SKED_OK; k++) {
-        sked_i_view v = {0};
-        st = sked_i_view_init(&v, data[k], err);
-        if (st == SKED_OK)
-            *until = fmax(*until, sked_i_view_end(&v));
-        sked_i_view_free(&v);
-    }
-    return st;
-}
-
-sked_status sked_i_svg_write(const sked_report_data *const *data, int32_t count, sked_i_buffer *out,
-                             sked_error *err)
-{
-    sked_i_buffer body = {0};
-    double height = 0, until = 0;
     char text[300];
-    sked_status st = SKED_OK;
-    SKED_TRY(find_end(data, count, &until, err));
-    for (int32_t k = 0; k < count; k++)
-        SKED_TRY(write_one(data[k], count > 1, until, &body, &height, err));
-    if (body.failed)
-        SKED_TRY(sked_i_no_memory(err));
-    sked_i_buffer_format(out,
-                         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-                         "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
-                         page_width, (int)height, page_width, (int)height);
-    sked_i_buffer_xml(out, sked_i_label_cut(sked_graph_name(data[0]->problem->graph), 90, text, sizeof text));
-    sked_i_buffer_text(out, count > 1 ? ": schedules</title>\n" : ": schedule</title>\n");
-    write_style(out);
-    sked_i_buffer_text(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
-    sked_i_buffer_add(out, body.data, (size_t)body.size);
-    sked_i_buffer_text(out, "</svg>\n");
-cleanup:
-    sked_i_buffer_free(&body);
+    const int height = (int)page->height;
+    if (st == SKED_OK && page->body.failed)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK) {
+        sked_i_buffer_format(out,
+                             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                             "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
+                             page_width, height, page_width, height);
+        sked_i_buffer_xml(out, sked_i_label_cut(name, 90, text, sizeof text));
+        sked_i_buffer_text(out, page->named ? ": schedules</title>\n" : ": schedule</title>\n");
+        write_style(out);
+        sked_i_buffer_text(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+        sked_i_buffer_add(out, page->body.data, (size_t)page->body.size);
+        sked_i_buffer_text(out, "</svg>\n");
+    }
+    sked_i_buffer_free(&page->body);
     return st;
 }
 
 static sked_status svg_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
-    return sked_i_svg_write(&data, 1, out, err);
+    sked_i_svg_page page = {.height = 0};
+    const sked_status st = sked_i_svg_add(&page, data, err);
+    return sked_i_svg_end(&page, sked_graph_name(data->problem->graph), st, out, err);
 }
 
 const sked_i_report sked_i_report_svg = {{"svg", ".svg", "Gantt picture (SVG)"}, svg_write, false};

@@ -139,19 +139,33 @@ static void write_op(trace *t, const sked_i_bar *b, int32_t iteration)
 
 /* ------------------------------------------------------------------ flows */
 
+/* Data goes from one device to another. */
+static bool is_transfer(const sked_i_view *v, int64_t edge)
+{
+    const int32_t *const device = v->schedule->device;
+    return device != NULL && v->graph->edge_bytes[edge] > 0 &&
+           device[v->graph->edge_from[edge]] != device[v->graph->edge_to[edge]];
+}
+
 /* An arrow starts in the last nanosecond of its op: it must lie inside the slice. */
 static void write_flow(trace *t, int64_t edge)
 {
     const sked_i_view *v = t->view;
     const int32_t ends[] = {v->graph->edge_from[edge], v->graph->edge_to[edge]};
+    const char *const kind = is_transfer(v, edge) ? "transfer" : "edge";
     for (int k = 0; k < 2; k++) {
         const sked_i_bar *b = &v->bar[v->op_bar[ends[k]]];
         const int64_t from = nanoseconds(t, b->start), to = nanoseconds(t, b->finish);
-        begin_event(t, k == 0 ? "s" : "f", "edge");
-        sked_i_buffer_format(t->out, "%s,\"cat\":\"edge\",\"id\":%lld", k == 0 ? "" : ",\"bp\":\"e\"",
+        begin_event(t, k == 0 ? "s" : "f", kind);
+        sked_i_buffer_format(t->out, "%s,\"cat\":\"%s\",\"id\":%lld", k == 0 ? "" : ",\"bp\":\"e\"", kind,
                              (long long)edge);
         add_time(t, "ts", k == 1 || to == from ? from : to - 1);
         add_place(t, b->row);
+        if (k == 0 && is_transfer(v, edge)) {
+            sked_i_buffer_text(t->out, ",\"args\":{\"bytes\":");
+            sked_i_buffer_number(t->out, v->graph->edge_bytes[edge]);
+            sked_i_buffer_char(t->out, '}');
+        }
         sked_i_buffer_char(t->out, '}');
     }
 }

@@ -71,7 +71,8 @@ enum {
       "initiation interval of a pipelined loop; auto: find the smallest")                                    \
     X(alpha, REAL, "alpha", "A", 1, 0, 1e300, ON_SOLVE, "weight of communication in objective cost")         \
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", NULL, 0, 0, ON(schedule),                                   \
-      "schedule at every horizon, ii, alpha, memory-limit or clock of a range (horizon=10:40:5); show the "  \
+      "schedule at every horizon, ii, alpha, memory-limit, clock or capacity of a range (horizon=10:40:5, "  \
+      "MUL=1:4:1); show the "                                                                                \
       "trade-off; each "                                                                                     \
       "point gets --time-limit")                                                                             \
     X(curve, WRITE, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                         \

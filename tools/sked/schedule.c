@@ -98,9 +98,56 @@ static void print_statistics(const sked_result *r)
     }
 }
 
+/* What is measured of the best schedule beside its metrics. */
+typedef struct facts {
+    double *peak, *units; /* peak memory by device, NULL: not worth a line; the most of each resource */
+    registers bits;
+    traffic traffic;
+} facts;
+
+static sked_status find_facts(const sked_problem *p, const sked_schedule *s, facts *f, sked_error *err)
+{
+    f->units = calloc((size_t)sked_graph_resource_count(p->graph) + 1, sizeof *f->units);
+    if (f->units == NULL)
+        return fail(err, SKED_ERR_MEMORY, "out of memory");
+    sked_status st = sked_schedule_resource_peaks(p, s, f->units, err);
+    if (st == SKED_OK)
+        st = device_peaks(p, s, &f->peak, err);
+    if (st == SKED_OK)
+        st = pipeline_registers(p, s, &f->bits, err);
+    return st == SKED_OK ? count_traffic(p, s, &f->traffic, err) : st;
+}
+
+static void clear_facts(facts *f)
+{
+    sked_free(f->bits.bits);
+    free(f->peak);
+    free(f->units);
+}
+
+/* ": MUL 4, ALU 2", the first few. */
+static void print_units(const setup *s, const double *units)
+{
+    enum { most = 8 };
+    const int32_t n = sked_graph_resource_count(s->graph);
+    char x[40];
+    printable_text name;
+    for (int32_t r = 0; r < n && r < most; r++)
+        printf("%s%s %s", r > 0 ? ", " : ": ", printable(sked_graph_resource_name(s->graph, r), &name),
+               human(units[r], x, sizeof x));
+    printf("%s\n", n > most ? ", ..." : "");
+}
+
+static void json_units(json_out *j, const setup *s, const double *units)
+{
+    json_open(j, "resource_peaks", '{');
+    for (int32_t r = 0; r < sked_graph_resource_count(s->graph); r++)
+        json_number(j, sked_graph_resource_name(s->graph, r), units[r]);
+    json_close(j, '}');
+}
+
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, const registers *bits,
-                       const sked_binding *bound)
+                       const sked_diversity *d, const facts *f, const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     json_out j = {.file = stdout};
@@ -118,7 +165,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     json_number(&j, "seconds", r->seconds);
     json_number(&j, "seed", (double)a->seed);
     json_number(&j, "threads", (double)a->threads);
-    json_devices(&j, p, peak);
+    json_devices(&j, p, f->peak);
     json_number(&j, "speedup", m->speedup);
     json_number(&j, "idle", m->idle);
     if (r->schedule[0]->ii > 0)
@@ -126,10 +173,13 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
-    json_registers(&j, bits);
+    json_registers(&j, &f->bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
     json_number(&j, "transfer", m->transfer);
+    json_number(&j, "transfers", (double)f->traffic.transfers);
+    json_number(&j, "bytes_moved", f->traffic.bytes);
+    json_units(&j, s, f->units);
     json_number(&j, "evaluations", (double)r->evaluations);
     if (a->candidates > 0) {
         json_number(&j, "candidates", r->count);
@@ -159,8 +209,7 @@ static void print_winner(const arguments *a, const sked_result *r)
 }
 
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, const registers *bits,
-                       const sked_binding *bound)
+                       const sked_diversity *d, const facts *f, const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     char x[40], y[40];
@@ -192,9 +241,13 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
     printf("\n");
-    print_registers(bits);
-    print_devices(p, peak);
-    printf("  resource       %s\n", human(m->resource, x, sizeof x));
+    print_registers(&f->bits);
+    print_devices(p, f->peak);
+    printf("  resource       %s", human(m->resource, x, sizeof x));
+    print_units(s, f->units);
+    if (f->traffic.bytes > 0)
+        printf("  moved          %s bytes in %lld transfer%s\n", human(f->traffic.bytes, x, sizeof x),
+               (long long)f->traffic.transfers, f->traffic.transfers == 1 ? "" : "s");
     printf("  communication  %s\n", human(m->communication, x, sizeof x));
     if (a->candidates > 0)
         printf("  candidates     %d, GED %.1f %%, d_inv %.4g, d_sen %.4g\n", (int)r->count, d->ged, d->d_inv,
@@ -269,9 +322,8 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
 {
     sked_metrics m = {.size = sizeof m};
     sked_diversity d = {.size = sizeof d};
-    registers bits = {0};
+    facts f = {.peak = NULL};
     sked_binding bound = {.size = sizeof bound};
-    double *peak = NULL;
     sked_status st = bind_all(a, &s->problem, r, &bound, err);
     if (st == SKED_OK)
         st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
@@ -283,15 +335,12 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
     if (st == SKED_OK && a->curve != NULL)
         st = sked_curve_write(r, a->curve, err);
     if (st == SKED_OK)
-        st = device_peaks(&s->problem, r->schedule[0], &peak, err);
-    if (st == SKED_OK)
-        st = pipeline_registers(&s->problem, r->schedule[0], &bits, err);
+        st = find_facts(&s->problem, r->schedule[0], &f, err);
     if (st == SKED_OK && a->json)
-        print_json(a, s, r, &m, &d, peak, &bits, &bound);
+        print_json(a, s, r, &m, &d, &f, &bound);
     else if (st == SKED_OK && !to_stdout(a))
-        print_text(a, s, r, &m, &d, peak, &bits, &bound);
-    sked_free(bits.bits);
-    free(peak);
+        print_text(a, s, r, &m, &d, &f, &bound);
+    clear_facts(&f);
     return st;
 }
 
