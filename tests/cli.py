@@ -257,7 +257,7 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
         (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .v .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .v .csv .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
         (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
@@ -776,7 +776,7 @@ def targets_say_what_they_run_where(folder):
 
     assert "note: target linear: a model of 2 devices; times are in the graph's unit\n" in said("linear+jitter", "--devices", 2)
     text = said("threads:unit=1e-5,oversubscribe=true", "--machine", machine)
-    assert "note: target threads: 3 devices are pinned threads on " in text and "a duration of 1 takes 1e-05 s (unit=)" in text, text
+    assert "note: target threads: 3 devices are pinned threads on " in text and "a duration of 1 takes 0.00001 s (unit=)" in text, text
     assert "note: target threads: devices of type 'gpu' have no counterpart" in text, text
     text = said("command:echo 1", "--devices", 2)
     assert "note: target command: 'echo 1' runs each schedule" in text and "times are in its unit" in text, text

@@ -72,10 +72,13 @@ static int32_t before_fusion(const sked_graph *g, const char *name, char *part, 
     return sked_graph_find_op(g, part);
 }
 
-/* The one predecessor that takes time, or -1: constants are ops, too. */
+/* The one predecessor that takes time, or -1: constants are ops, too. Fused ops have few. */
 static int32_t only_predecessor(const sked_graph *g, int32_t op)
 {
+    enum { most = 64 };
     int32_t found = -1;
+    if (g->pred_ptr[op + 1] - g->pred_ptr[op] > most)
+        return -1;
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
         const int32_t from = g->pred_op[k];
         if (g->duration[from] > 0 && from != found) {
