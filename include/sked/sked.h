@@ -762,8 +762,8 @@ typedef enum sked_sweep_parameter {
 #undef SKED_X
 } sked_sweep_parameter;
 /*
- * Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. A capacity is the
- * caller's to set: this leaves it alone.
+ * Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. A capacity is
+ * the caller's to set: this leaves it alone.
  */
 SKED_API void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p);
 
