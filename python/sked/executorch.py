@@ -29,6 +29,12 @@ from ._run import schedule
 
 __all__ = ["memory_planning"]
 
+# Every element of the result is written after all of an input of the same shape that it needs.
+_ELEMENTWISE = frozenset(
+    "abs add clamp div elu exp gelu hardtanh leaky_relu maximum minimum mul neg relu rsqrt sigmoid "
+    "sqrt sub tanh".split()
+)
+
 
 def memory_planning(
     alignment: int,
@@ -38,6 +44,7 @@ def memory_planning(
     extra_padding: int = 0,
     *,
     reorder: bool = True,
+    inplace: bool = False,
     time_limit: Optional[float] = 5.0,
     seed: int = 0,
     threads: int = 1,
@@ -56,8 +63,10 @@ def memory_planning(
         extra_padding: bytes to add to every memory.
         reorder: may nodes change places? False: offsets alone are sought. functools.partial sets
             this and what follows.
-        time_limit: seconds of each search: one for an order, one or two for every memory. None: no
-            limit.
+        inplace: may elementwise ops write over an input that nothing else reads? The kernels that
+            come with ExecuTorch can; kernels of your own must.
+        time_limit: seconds of each search: one for an order, up to three for every memory. None:
+            no limit.
         seed: of the random numbers.
         threads: to work with.
         iterations: of each search; 0: no limit. Unlike time it gives the same result on every run.
@@ -66,20 +75,36 @@ def memory_planning(
         The bytes of every memory, by mem_id.
     """
     search = dict(time_limit=time_limit, seed=seed, threads=threads, iterations=iterations)
-    wanted = (alignment, list(specs), graph_module, graph_signature, extra_padding)
-    best = _offsets(*wanted, search)
-    if reorder and _may_move(graph_module):
-        given = list(graph_module.graph.nodes)
-        _arrange(graph_module, graph_signature, _order(given, wanted[1], search))
-        found = _offsets(*wanted, search)
-        if found.bufsizes != best.bufsizes and all(map(operator.le, found.bufsizes, best.bufsizes)):
-            best = found
-        else:
+    planned, given = list(specs), list(graph_module.graph.nodes)
+
+    def tried(order: Sequence[torch.fx.Node]) -> MemoryAlgoResult:
+        _arrange(graph_module, graph_signature, order)
+        return _offsets(alignment, planned, graph_module, extra_padding, search)
+
+    best = _offsets(alignment, planned, graph_module, extra_padding, search)
+    pairs = _overwrites(given, set(planned)) if inplace else []
+    if pairs:
+        _share(pairs)
+        found = tried(given)
+        if not _smaller(found, best):
+            _share([(spec, None) for spec, _ in pairs])
             _arrange(graph_module, graph_signature, given)
+        else:
+            best = found
+    if reorder and _may_move(graph_module):
+        found = tried(_order(given, planned, search))
+        if not _smaller(found, best):
+            _arrange(graph_module, graph_signature, given)
+        else:
+            best = found
     for spec, place in best.spec_dict.items():
         spec.mem_id, spec.mem_obj_id = place.mem_id, place.mem_obj_id
         spec.mem_offset = place.mem_offset
     return list(best.bufsizes)
+
+
+def _smaller(a: MemoryAlgoResult, b: MemoryAlgoResult) -> bool:
+    return a.bufsizes != b.bufsizes and all(map(operator.le, a.bufsizes, b.bufsizes))
 
 
 # ---------------------------------------------------------------------- offsets
@@ -93,16 +118,53 @@ def _root(spec: TensorSpec) -> Tuple[TensorSpec, int]:
     return spec, shift
 
 
+def _overwrites(
+    nodes: Sequence[torch.fx.Node], planned: Set[TensorSpec]
+) -> List[Tuple[TensorSpec, TensorSpec]]:
+    """Results of elementwise ops, each with an input of its kind that nothing else reads."""
+    pairs = []
+    for node in nodes:
+        out = node.meta.get("spec")
+        if out in planned and out.storage_base is None and _is_elementwise(node):
+            like = [
+                x.meta["spec"]
+                for x in node.args
+                if isinstance(x, torch.fx.Node)
+                and isinstance(x.target, torch._ops.OpOverload)
+                and len(x.users) == 1
+                and _is_pure(x)
+                and x.meta.get("spec") in planned
+                and _kind(x.meta["spec"]) == _kind(out)
+            ]
+            pairs += [(out, like[0])] if like else []
+    return pairs
+
+
+def _is_elementwise(node: torch.fx.Node) -> bool:
+    if not isinstance(node.target, torch._ops.OpOverload) or not _is_pure(node):
+        return False
+    library, name = node.target._schema.name.split("::")
+    return library == "aten" and name in _ELEMENTWISE
+
+
+def _kind(spec: TensorSpec) -> Any:
+    return spec.dtype, spec.shape, tuple(spec.dim_order), spec.mem_id, spec.shape_dynamism
+
+
+def _share(pairs: Iterable[Tuple[TensorSpec, Optional[TensorSpec]]]) -> None:
+    for spec, base in pairs:
+        spec.storage_base, spec.storage_base_offset = base, 0
+
+
 def _offsets(
     alignment: int,
     specs: List[TensorSpec],
     graph_module: torch.fx.GraphModule,
-    graph_signature: Any,
     padding: int,
     search: Dict[str, Any],
 ) -> MemoryAlgoResult:
     """Greedy's plan, with offsets of our own in every memory that they make smaller."""
-    plan = greedy(alignment, specs, graph_module, graph_signature, padding)
+    plan = greedy(alignment, specs, graph_module, None, padding)
     inner = getattr(graph_module, "input_mem_buffer_sizes", None) or []
     for mem_id in sorted({place.mem_id for place in plan.spec_dict.values()}):
         here = [s for s in specs if plan.spec_dict[s].mem_id == mem_id]
