@@ -281,9 +281,13 @@ def _order(
     """The nodes in an order of low peak: tensors are held from their op to the end of the last reader."""
     draft = _Draft(nodes, specs)
     found = schedule(draft.graph, 1, objective="memory", lifetime="finish", **search)
+    inputs = [node for node in nodes if node.op == "placeholder"] # in the order of the call
     placed = [draft.nodes[op] for op in found.schedule.order]
-    return [
-        x for node in placed if node for x in (*filter(_is_own_alloc, node.all_input_nodes), node)
+    return inputs + [
+        x
+        for node in placed
+        if node is not None and node.op != "placeholder"
+        for x in (*filter(_is_own_alloc, node.all_input_nodes), node)
     ]
 
 
