@@ -22,10 +22,13 @@ from executorch.exir.memory_planning import (
     update_all_tensors_lifetime,
 )
 from executorch.exir.tensor import TensorSpec
+from torch.utils._pytree import tree_flatten
 
+from ._errors import InfeasibleError
 from ._graph import Graph
 from ._pack import pack
 from ._run import schedule
+from ._schedule import Schedule
 
 __all__ = ["memory_planning"]
 
@@ -34,6 +37,8 @@ _ELEMENTWISE = frozenset(
     "abs add clamp div elu exp gelu hardtanh leaky_relu maximum minimum mul neg relu rsqrt sigmoid "
     "sqrt sub tanh".split()
 )
+# Bisections of the peak: the last is about a millionth of it.
+_STEPS = 20
 
 
 def memory_planning(
@@ -125,7 +130,7 @@ def _overwrites(
     pairs = []
     for node in nodes:
         out = node.meta.get("spec")
-        if out in planned and out.storage_base is None and _is_elementwise(node):
+        if _is_elementwise(node) and out in planned and out.storage_base is None:
             like = [
                 x.meta["spec"]
                 for x in node.args
@@ -213,11 +218,11 @@ def _is_pure(node: torch.fx.Node) -> bool:
     written = [
         a for a in node.target._schema.arguments if a.alias_info is not None and a.alias_info.is_write
     ]
-    outs = [x for a in written for x in [node.kwargs.get(a.name)] if x is not None]
+    outs = torch.fx.node.map_arg([node.kwargs.get(a.name) for a in written], _is_own_alloc)
     return (
         torch.Tag.nondeterministic_seeded not in node.target.tags
         and all(a.is_out for a in written)
-        and all(isinstance(x, torch.fx.Node) and _is_own_alloc(x) for x in outs)
+        and all(out is not False for out in tree_flatten(outs)[0])
     )
 
 
@@ -264,11 +269,8 @@ class _Draft:
             before |= {self._maker[s] for s in self._kept if s in self._maker}
         pure = _is_pure(node)
         made = storages - self._maker.keys()
-        op = self._add(
-            node,
-            sum(self._size.get(s, 0) for s in made),
-            before if pure else before | self._sinks,
-        )
+        size = sum(self._size.get(s, 0) for s in made)
+        op = self._add(node, size, before if pure else before | self._sinks)
         self._maker.update((s, op) for s in made)
         self._op[node] = op
         if not pure:
@@ -278,11 +280,23 @@ class _Draft:
 def _order(
     nodes: Sequence[torch.fx.Node], specs: List[TensorSpec], search: Dict[str, Any]
 ) -> List[torch.fx.Node]:
-    """The nodes in an order of low peak: tensors are held from their op to the end of the last reader."""
+    """The nodes in an order of low peak: the least limit in memory that a schedule was found for."""
     draft = _Draft(nodes, specs)
-    found = schedule(draft.graph, 1, objective="memory", lifetime="finish", **search)
+
+    def found(limit: float) -> Schedule:
+        seconds = search["time_limit"]
+        part = {**search, "time_limit": None if seconds is None else seconds / _STEPS}
+        return schedule(draft.graph, 1, memory_limit=limit, lifetime="finish", **part).schedule
+
+    low, best = 0.0, found(float(draft.graph.memory.sum()))
+    for _ in range(_STEPS):
+        high = best.metrics()["peak_memory"]
+        try:
+            best = found((low + high) / 2)
+        except InfeasibleError:
+            low = (low + high) / 2
     inputs = [node for node in nodes if node.op == "placeholder"] # in the order of the call
-    placed = [draft.nodes[op] for op in found.schedule.order]
+    placed = [draft.nodes[op] for op in best.order]
     return inputs + [
         x
         for node in placed
