@@ -166,7 +166,9 @@ class Towers(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.image = nn.ModuleList(conv(a, b, stride=s) for a, b, s in [(3, 16, 1), (16, 32, 2), (32, 32, 2)])
+        self.image = nn.ModuleList(
+            conv(a, b, stride=s) for a, b, s in [(3, 16, 1), (16, 32, 2), (32, 32, 2)]
+        )
         self.text = nn.ModuleList(nn.Linear(a, b) for a, b in [(64, 256), (256, 256), (256, 32)])
         self.head = nn.Linear(64, 1)
 
@@ -184,11 +186,14 @@ class Scales(nn.Module):
         self.stem = conv(3, 16, stride=2)
         self.first = nn.ModuleList([conv(16, 16), conv(16, 32, stride=2), conv(16, 64, stride=4)])
         self.stages = nn.ModuleList(
-            nn.ModuleList(nn.Sequential(conv(c, c), conv(c, c)) for c in (16, 32, 64)) for _ in range(2)
+            nn.ModuleList(nn.Sequential(conv(c, c), conv(c, c)) for c in (16, 32, 64))
+            for _ in range(2)
         )
         self.fuse = nn.ModuleList(
             nn.ModuleList(
-                nn.ModuleList(conv(a, b, 1, max(1, 2 ** (j - i))) for i, a in enumerate((16, 32, 64)))
+                nn.ModuleList(
+                    conv(a, b, 1, max(1, 2 ** (j - i))) for i, a in enumerate((16, 32, 64))
+                )
                 for j, b in enumerate((16, 32, 64))
             )
             for _ in range(2)
@@ -268,7 +273,11 @@ def main() -> None:
         rows = [Planned(program, inputs, a) for a in columns.values()]
         shares.append([r.bytes / rows[1].bytes for r in rows])
         cells = [f"{r.bytes:,}" for r in rows]
-        print(f"| {name} | {len(program.graph.nodes)} |", " | ".join(cells), f"| {rows[3].seconds:.1f} |")
+        print(
+            f"| {name} | {len(program.graph.nodes)} |",
+            " | ".join(cells),
+            f"| {rows[3].seconds:.1f} |",
+        )
     means = [f"{sum(s) / len(shares):.3f}" for s in zip(*shares)]
     print("| mean share of greedy | |", " | ".join(means), "| |")
 

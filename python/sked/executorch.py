@@ -216,7 +216,9 @@ def _is_pure(node: torch.fx.Node) -> bool:
         known = node.target in (memory.alloc, memory.view)
         return known or getattr(node.target, "__module__", "") in ("_operator", "math")
     written = [
-        a for a in node.target._schema.arguments if a.alias_info is not None and a.alias_info.is_write
+        a
+        for a in node.target._schema.arguments
+        if a.alias_info is not None and a.alias_info.is_write
     ]
     outs = torch.fx.node.map_arg([node.kwargs.get(a.name) for a in written], _is_own_alloc)
     return (
@@ -295,7 +297,7 @@ def _order(
             best = found((low + high) / 2)
         except InfeasibleError:
             low = (low + high) / 2
-    inputs = [node for node in nodes if node.op == "placeholder"] # in the order of the call
+    inputs = [node for node in nodes if node.op == "placeholder"]  # in the order of the call
     placed = [draft.nodes[op] for op in best.order]
     return inputs + [
         x

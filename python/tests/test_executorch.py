@@ -157,7 +157,9 @@ def test_greedy_is_kept_where_it_is_better(monkeypatch: pytest.MonkeyPatch) -> N
     made, sizes = planned(exported, ours(reorder=False))
     wanted, greedy_sizes = planned(exported, GREEDY)
     assert sizes == greedy_sizes
-    names = [[n.name for n in m.exported_program().graph_module.graph.nodes] for m in (made, wanted)]
+    names = [
+        [n.name for n in m.exported_program().graph_module.graph.nodes] for m in (made, wanted)
+    ]
     assert names[0] == names[1]
 
 
