@@ -266,6 +266,7 @@ static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort 
     case SKED_OBJECTIVE_II:
         return ii_bound(p, bound, reason, err);
     case SKED_OBJECTIVE_MEMORY:
+    case SKED_OBJECTIVE_ARENA: /* what is held at a time has addresses of its own */
         return memory_bound(p, effort, bound, reason, err);
     case SKED_OBJECTIVE_RESOURCE:
         *reason = "work spread over the time it must fall in";

@@ -1,0 +1,211 @@
+#include "method/addresses.h"
+
+#include "base/arena.h"
+#include "base/sized.h"
+#include "base/sort.h"
+#include "engine/pack/pack.h"
+#include "problem/lower.h"
+#include "schedule/holdings.h"
+#include "schedule/profile.h"
+#include "schedule/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A run of a problem with addresses. */
+typedef struct stage {
+    sked_i_arena arena;
+    const char *method;
+    const sked_problem *asked;
+    const sked_problem *p; /* with the durations of the machine's profile */
+    const sked_run_options *opt;
+    sked_i_costs costs;  /* of p */
+    sked_i_limit limit;  /* of the whole run */
+    sked_problem solved; /* what methods are given */
+    sked_machine machine;
+    int32_t stores;   /* devices, or 1 */
+    double *memory;   /* [stores] of the devices in `solved`; NULL: they have no limits */
+    double *lost;     /* [stores] by how much they are lower there */
+    double lost_all;  /* likewise, of the limit of all devices */
+    double *excess;   /* [stores] of the arenas of a packing */
+    double seconds;   /* spent on packing */
+    int64_t packings; /* made */
+} stage;
+
+/* ------------------------------------------------------------------ packing */
+
+/* The values that a schedule holds, by device. */
+typedef struct shelves {
+    sked_i_arena arena;
+    sked_i_holdings held;
+    int64_t *first; /* [stores + 1] */
+    int64_t *which; /* [held.count] their numbers, by device; in the order of ops */
+    double *lower, *upper;
+    int64_t *size, *alignment, *offset;
+} shelves;
+
+/* Those that are held longer than rounding lets appear, by device. Shorter than the validator has it, so that
+ * what it counts is here. */
+static sked_status sort_values(const stage *x, const sked_schedule *s, shelves *f, sked_error *err)
+{
+    const double tolerance = fmin(0.5, 0.5 * sked_i_time_tolerance(x->p, &x->costs, s));
+    sked_status st = SKED_OK;
+    int64_t *place;
+    SKED_TRY(sked_i_holdings_make(x->p, &x->costs, s, &f->held, err));
+    const int64_t n = f->held.count;
+    SKED_OWN0(&f->arena, place, (int64_t)x->stores + 2);
+    SKED_OWN(&f->arena, f->which, n);
+    SKED_OWN(&f->arena, f->lower, n);
+    SKED_OWN(&f->arena, f->upper, n);
+    SKED_OWN(&f->arena, f->size, n);
+    SKED_OWN(&f->arena, f->alignment, n);
+    SKED_OWN(&f->arena, f->offset, n);
+    for (int64_t k = 0; k < n; k++)
+        if (f->held.at[k].end - f->held.at[k].begin > tolerance)
+            place[f->held.at[k].device + 2]++;
+    for (int32_t d = 0; d < x->stores; d++)
+        place[d + 2] += place[d + 1];
+    for (int64_t k = 0; k < n; k++) {
+        const sked_i_holding *h = &f->held.at[k];
+        if (!(h->end - h->begin > tolerance))
+            continue;
+        const int64_t at = place[h->device + 1]++;
+        f->which[at] = k;
+        f->lower[at] = h->begin;
+        f->upper[at] = h->end - tolerance;
+        f->size[at] = sked_i_address_size(x->p->graph, h->op);
+        f->alignment[at] = x->p->align;
+    }
+    f->first = place;
+cleanup:
+    return st;
+}
+
+/* What the arena of a device may be; -1: the least there is. */
+static int64_t capacity_of(const stage *x, int32_t d)
+{
+    double limit = x->p->machine != NULL ? x->p->machine->memory[d] : INFINITY;
+    limit = x->stores == 1 ? fmin(limit, x->p->memory_limit) : limit;
+    return limit < 0x1p53 ? (int64_t)floor(limit) : -1;
+}
+
+static sked_status pack_device(const stage *x, int32_t d, const sked_i_limit *limit, shelves *f, sked_error *err)
+{
+    const int64_t from = f->first[d], count = f->first[d + 1] - from;
+    const sked_i_pack_buffers b = {.count = count,
+                                   .lower = f->lower + from,
+                                   .upper = f->upper + from,
+                                   .size = f->size + from,
+                                   .alignment = f->alignment + from};
+    const sked_i_pack_effort e = {.capacity = capacity_of(x, d),
+                                  .seed = x->opt->seed,
+                                  .threads = x->opt->threads,
+                                  .iterations = x->opt->iterations,
+                                  .limit = limit};
+    sked_i_packing packing;
+    return count > 0 ? sked_i_pack(&b, &e, f->offset + from, &packing, err) : SKED_OK;
+}
+
+/* Into the schedule: the address of a value where it was made, those of copies by op, then by device. */
+static sked_status take_addresses(const stage *x, const shelves *f, sked_schedule *s, sked_error *err)
+{
+    const int64_t count = f->first[x->stores];
+    sked_status st = SKED_OK;
+    sked_i_keyed *copy = NULL;
+    int64_t copies = 0;
+    SKED_NEW(copy, 2 * count);
+    for (int64_t k = 0; k < count; k++) {
+        const sked_i_holding *h = &f->held.at[f->which[k]];
+        if (s->device != NULL && h->device != s->device[h->op])
+            copy[copies++] = (sked_i_keyed){(uint64_t)h->op << 32 | (uint32_t)h->device, f->offset[k]};
+    }
+    sked_i_sort_keyed(copy, copy + count, copies);
+    SKED_TRY(sked_i_schedule_add_addresses(s, copies, err));
+    for (int64_t k = 0; k < copies; k++) {
+        s->copy_op[k] = (int32_t)(copy[k].key >> 32);
+        s->copy_device[k] = (int32_t)(copy[k].key & UINT32_MAX);
+        s->copy_offset[k] = copy[k].value;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        const sked_i_holding *h = &f->held.at[f->which[k]];
+        if (s->device == NULL || h->device == s->device[h->op])
+            s->offset[h->op] = f->offset[k];
+        sked_i_schedule_reach(s, x->p->graph, h->op, h->device, f->offset[k]);
+    }
+cleanup:
+    free(copy);
+    return st;
+}
+
+/* Each device has its share of the time that is left until `deadline`. */
+static sked_status pack(stage *x, sked_schedule *s, double deadline, sked_error *err)
+{
+    const double begin = sked_clock();
+    sked_status st = SKED_OK;
+    shelves f = {0};
+    sked_i_limit limit = x->limit;
+    SKED_TRY(sort_values(x, s, &f, err));
+    for (int32_t d = 0; d < x->stores; d++) {
+        const double now = sked_clock();
+        limit.deadline = now + fmax(0, deadline - now) / (x->stores - d);
+        SKED_TRY(pack_device(x, d, &limit, &f, err));
+    }
+    SKED_TRY(take_addresses(x, &f, s, err));
+cleanup:
+    sked_i_holdings_free(&f.held);
+    sked_i_arena_free(&f.arena);
+    x->seconds += sked_clock() - begin;
+    x->packings++;
+    return st;
+}
+
+/* By how much arenas are beyond the limits of memory; all: those of all devices together. */
+static bool fits(stage *x, const sked_schedule *s, double *all)
+{
+    bool fit = true;
+    *all = fmax(0, sked_i_schedule_arena(s) - x->p->memory_limit);
+    for (int32_t d = 0; d < x->stores; d++) {
+        const double limit = x->p->machine != NULL ? x->p->machine->memory[d] : INFINITY;
+        x->excess[d] = fmax(0, (double)s->arena[d] - limit);
+        fit = fit && x->excess[d] == 0;
+    }
+    return fit && *all == 0;
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+static sked_status open_stage(stage *x, sked_error *err)
+{
+    const sked_problem *p = x->p;
+    sked_status st = SKED_OK;
+    x->stores = p->devices > 0 ? p->devices : 1;
+    sked_i_limit_init(&x->limit, x->opt);
+    SKED_TRY(sked_i_costs_make(p, &x->costs, err));
+    SKED_OWN0(&x->arena, x->lost, x->stores);
+    SKED_OWN(&x->arena, x->excess, x->stores);
+    x->solved = *p;
+    x->solved.lifetime = sked_i_lifetime(p);
+    x->solved.offsets = false;
+    x->solved.objective = p->objective == SKED_OBJECTIVE_ARENA ? SKED_OBJECTIVE_MEMORY : p->objective;
+    if (sked_i_has_device_memory(p)) {
+        SKED_OWN(&x->arena, x->memory, x->stores);
+        x->machine = *p->machine;
+        x->machine.memory = x->memory;
+        x->solved.machine = &x->machine;
+    }
+cleanup:
+    return st;
+}
+
+/* The method runs in a share of the time that is left; again: with other random numbers. */
+static sked_status solve(stage *x, int round, double share, sked_result *r, sked_error *err)
+{
+    sked_run_options opt = *x->opt;
+    opt.time_limit = fmax(0, share * (x->limit.deadline - sked_clock()));
+    opt.seed += (uint64_t)round;
+    opt.together = opt.together && round == 0; /* ranks need not take the same number of rounds */
+    x->solved.memory_limit = fmax(0, x->p->memory_limit - x->lost_all);
+    for (int32_t d = 0; x->memory != NULL && d < x->stores; d++)
+        x->memory[d] = fmax(0, x->p->machine->memory[d] - x->lost[d]);
+    return sked_method_run(x->method, &x->solved, &opt, r, err);
+}
