@@ -7,10 +7,7 @@
 #include "problem/lower.h"
 #include "schedule/holdings.h"
 #include "schedule/profile.h"
-#include "schedule/schedule.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "schedule/value_curve.h"
 
 /* A run of a problem with addresses. */
 typedef struct stage {
@@ -208,4 +205,183 @@ static sked_status solve(stage *x, int round, double share, sked_result *r, sked
     for (int32_t d = 0; x->memory != NULL && d < x->stores; d++)
         x->memory[d] = fmax(0, x->p->machine->memory[d] - x->lost[d]);
     return sked_method_run(x->method, &x->solved, &opt, r, err);
+}
+
+/* Packs what a method found and keeps what fits. *lost_all: of the best of them, by how much all are beyond. */
+static sked_status keep_fitting(stage *x, sked_result *r, double share, double *lost_all, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int32_t kept = 0;
+    for (int32_t k = r->count - 1; st == SKED_OK && k >= 0; k--) { /* the best one last: its excess is told */
+        const double now = sked_clock();
+        st = pack(x, r->schedule[k], now + share * (x->limit.deadline - now) / (k + 1), err);
+        if (st == SKED_OK && !fits(x, r->schedule[k], lost_all)) {
+            sked_schedule_destroy(r->schedule[k]);
+            r->schedule[k] = NULL;
+        }
+    }
+    for (int32_t k = 0; k < r->count; k++)
+        if (r->schedule[k] != NULL)
+            r->schedule[kept++] = r->schedule[k];
+    r->count = kept;
+    return st;
+}
+
+static sked_status none_fits(const stage *x, double most, sked_error *err)
+{
+    if (sked_i_limit_reached(&x->limit))
+        return sked_i_fail(err, SKED_ERR_STOPPED,
+                           "stopped before a schedule whose addresses keep the memory limits was found");
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       "no schedule whose addresses keep the memory limits was found (not a proof); the arenas "
+                       "of the best one exceed them by %.15g in sum",
+                       most);
+}
+
+/* The limits of the next round: lower by what packing lost; or, where a round found nothing, by half of that.
+ * Returns what packing lost in sum. */
+static double tighten(stage *x, bool found, double lost_all)
+{
+    double sum = lost_all;
+    x->lost_all = found ? x->lost_all + lost_all : x->lost_all / 2;
+    for (int32_t d = 0; d < x->stores; d++) {
+        x->lost[d] = found ? x->lost[d] + x->excess[d] : x->lost[d] / 2;
+        sum += x->excess[d];
+    }
+    return sum;
+}
+
+/* *bound: of the problem without addresses, whose limits are those asked for. */
+static sked_status find(stage *x, sked_result *r, double *bound, sked_error *err)
+{
+    enum { most_rounds = 8 };
+    const bool limited = sked_i_has_memory_limit(x->p);
+    double least = INFINITY, lost_all = 0;
+    for (int round = 0; round < most_rounds; round++) {
+        sked_error why = {0};
+        sked_status st = solve(x, round, round == 0 ? 0.8 : 0.5, r, &why);
+        if (st != SKED_OK && (round == 0 || (st != SKED_ERR_INFEASIBLE && st != SKED_ERR_STOPPED)))
+            return sked_i_fail(err, st, "%s", why.message);
+        const bool found = st == SKED_OK;
+        if (round == 0)
+            *bound = r->lower_bound;
+        if (found && (st = keep_fitting(x, r, limited ? 0.5 : 1, &lost_all, err)) != SKED_OK)
+            return st;
+        if (found && r->count > 0)
+            return SKED_OK;
+        sked_result_clear(r);
+        const double lost = tighten(x, found, lost_all);
+        least = found ? fmin(least, lost) : least;
+        if (sked_i_limit_reached(&x->limit))
+            break;
+    }
+    return none_fits(x, least, err);
+}
+
+/* ------------------------------------------------------------------ the result */
+
+/* By arena; equal ones stay in their order. */
+static void sort_by_arena(sked_result *r)
+{
+    for (int32_t k = 1; k < r->count; k++) {
+        sked_schedule *const s = r->schedule[k];
+        int32_t at = k;
+        for (; at > 0 && sked_i_schedule_arena(r->schedule[at - 1]) > sked_i_schedule_arena(s); at--)
+            r->schedule[at] = r->schedule[at - 1];
+        r->schedule[at] = s;
+    }
+}
+
+/* Values of the curve are those of schedules without addresses: of objective arena the last one is known. */
+static sked_status end_curve(const stage *x, sked_result *r, sked_error *err)
+{
+    sked_i_value_curve c;
+    if (!SKED_KNOWS(r, curve))
+        return SKED_OK;
+    sked_i_value_curve_take(&c, r);
+    sked_i_value_curve_free(&c);
+    c = (sked_i_value_curve){.begin = x->limit.begin, .method = r->method};
+    sked_i_value_curve_note(
+        &c, &(sked_curve_point){.evaluations = r->evaluations, .value = r->value, .bound = r->lower_bound});
+    const sked_status st = sked_i_value_curve_give(&c, r, err);
+    sked_i_value_curve_free(&c);
+    return st;
+}
+
+static sked_status add_statistics(const stage *x, sked_result *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_statistic *rows = NULL, **list = NULL;
+    const int32_t n = r->n_statistics;
+    if (!SKED_KNOWS(r, statistics))
+        return SKED_OK;
+    SKED_NEW(rows, (int64_t)n + 1);
+    SKED_NEW(list, (int64_t)n + 1);
+    for (int32_t k = 0; k <= n; k++) {
+        list[k] = &rows[k];
+        rows[k] = k < n ? *r->statistics[k]
+                        : (sked_statistic){.method = "addresses",
+                                           .technique = "",
+                                           .calls = x->packings,
+                                           .seconds = x->seconds};
+    }
+    if (n > 0)
+        free(r->statistics[0]);
+    free(r->statistics);
+    r->statistics = list;
+    r->n_statistics = n + 1;
+    return SKED_OK;
+cleanup:
+    free(rows);
+    return st;
+}
+
+/* What methods know of a problem without addresses holds for the one with them: the bound, but no proof. */
+static sked_status conclude(const stage *x, double bound, sked_result *r, sked_error *err)
+{
+    const bool least = x->p->objective == SKED_OBJECTIVE_ARENA, tightened = bound != r->lower_bound;
+    sked_status st = SKED_OK;
+    r->lower_bound = least ? ceil(bound) : bound;
+    if (least) {
+        sort_by_arena(r);
+        r->value = sked_i_schedule_arena(r->schedule[0]);
+    }
+    if (least || tightened) {
+        r->optimal = r->value <= r->lower_bound;
+        SKED_TRY(end_curve(x, r, err));
+    }
+    SKED_TRY(add_statistics(x, r, err));
+    for (int32_t k = 0; k < r->count; k++) {
+        sked_error why = {0};
+        if (sked_schedule_validate(x->asked, r->schedule[k], &why) != SKED_OK)
+            SKED_TRY(sked_i_fail(err, SKED_ERR_BUG, "an invalid schedule has addresses: %s", why.message));
+    }
+    r->build_seconds += x->seconds;
+    r->seconds = sked_clock() - x->limit.begin;
+cleanup:
+    return st;
+}
+
+sked_status sked_i_addresses_run(const char *method, const sked_problem *p, const sked_run_options *opt,
+                                 sked_result *out, sked_error *err)
+{
+    stage x = {.method = method, .asked = p, .opt = opt};
+    sked_result r = {.size = out->size < sizeof r ? out->size : sizeof r};
+    double bound = 0;
+    const sked_status checked = sked_problem_check(p, err);
+    if (checked != SKED_OK)
+        return checked;
+    SKED_TAKE_PROBLEM(p)
+    sked_status st = SKED_OK;
+    x.p = p;
+    SKED_TRY(open_stage(&x, err));
+    SKED_TRY(find(&x, &r, &bound, err));
+    SKED_TRY(conclude(&x, bound, &r, err));
+    SKED_GIVE(out, r);
+    r = (sked_result){.size = r.size};
+cleanup:
+    sked_result_clear(&r);
+    sked_i_costs_free(&x.costs);
+    sked_i_arena_free(&x.arena);
+    return st;
 }

@@ -133,9 +133,9 @@ static sked_status check_addresses(const sked_problem *p, sked_error *err)
     double all = 0;
     if (!sked_i_has_addresses(p))
         return SKED_OK;
-    if (p->ii != 0 || sked_i_lifetime(p) == SKED_LIFETIME_RESULT)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "addresses are not supported for %s",
-                           p->ii != 0 ? "pipelined schedules" : "lifetime result and clocks");
+    if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II || sked_i_lifetime(p) == SKED_LIFETIME_RESULT)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "addresses go with neither pipelined schedules nor lifetime result");
     for (int32_t i = 0; i < p->graph->n_ops; i++)
         all += p->graph->memory[i] > 0 ? ceil(p->graph->memory[i]) + (double)p->align : 0;
     if (!(all * (p->devices > 1 ? p->devices : 1) < 0x1p53))

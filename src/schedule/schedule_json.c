@@ -7,6 +7,7 @@
 #include "schedule/schedule.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char schedule_id[] = "sked-schedule-1";

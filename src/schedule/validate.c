@@ -710,9 +710,9 @@ static sked_status place_values(const judge *j, const store *x, int32_t device, 
     *n = 0;
     for (int64_t k = x->first[device]; k < x->first[device + 1]; k++) {
         const holding *h = &x->at[x->order[k]];
-        const int64_t events = add_span(j, h->op, h->begin, h->end - h->begin, 1, ev->at + *n, &none);
-        *n += events;
-        if (events == 0)
+        const int64_t before = *n;
+        *n += add_span(j, h->op, h->begin, h->end - h->begin, 1, ev->at + *n, &none);
+        if (*n == before)
             continue;
         f->begin[h->op] = address_of(j, h->op, device);
         f->end[h->op] = f->begin[h->op] + size_of(j, h->op);
