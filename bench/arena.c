@@ -22,8 +22,8 @@ static sked_status run_objective(sked_problem *p, sked_objective objective, cons
     double *peak = calloc((size_t)p->devices, sizeof *peak);
     const double begin = sked_clock();
     p->objective = objective;
-    sked_status st = peak != NULL ? sked_method_run("auto", p, opt, &r, err)
-                                  : fail(err, SKED_ERR_MEMORY, "out of memory");
+    sked_status st =
+        peak != NULL ? sked_method_run("auto", p, opt, &r, err) : fail(err, SKED_ERR_MEMORY, "out of memory");
     *seconds = sked_clock() - begin;
     *peaks = 0;
     if (st == SKED_OK)
@@ -43,8 +43,7 @@ static sked_status run_network(const char *name, sked_problem *p, const sked_run
     totals *sum = set;
     sked_metrics least = {.size = sizeof least}, m = {.size = sizeof m};
     double least_peaks, peaks, memory_seconds, arena_seconds;
-    sked_status st =
-        run_objective(p, SKED_OBJECTIVE_MEMORY, opt, &least, &least_peaks, &memory_seconds, err);
+    sked_status st = run_objective(p, SKED_OBJECTIVE_MEMORY, opt, &least, &least_peaks, &memory_seconds, err);
     if (st == SKED_OK)
         st = run_objective(p, SKED_OBJECTIVE_ARENA, opt, &m, &peaks, &arena_seconds, err);
     if (st != SKED_OK)
@@ -67,14 +66,15 @@ static sked_status run_set(const arguments *a, const csv *networks, int devices,
     totals sum = {0};
     printf("\n%d device%s: the least peak memory found, the sum of the devices' own peaks, of their arenas\n",
            devices, devices == 1 ? "" : "s");
-    printf("%-26s %6s %14s %14s %14s %8s %8s %8s\n", "network", "ops", "peak", "device peaks", "arenas", "ratio",
-           "peak s", "arena s");
+    printf("%-26s %6s %14s %14s %14s %8s %8s %8s\n", "network", "ops", "peak", "device peaks", "arenas",
+           "ratio", "peak s", "arena s");
     const sked_status st = each_network(a, networks, devices, run_network, &sum, err);
     if (st == SKED_OK && sum.networks > 0)
-        printf("arenas no larger than the peaks on %d of %d, %.4f of them at worst, %.4f in the geometric mean; "
-               "%.2f s, objective memory %.2f s\n",
-               sum.equal, sum.networks, sum.worst, exp(sum.log_ratio / sum.networks), sum.arena_seconds,
-               sum.memory_seconds);
+        printf(
+            "arenas no larger than the peaks on %d of %d, %.4f of them at worst, %.4f in the geometric mean; "
+            "%.2f s, objective memory %.2f s\n",
+            sum.equal, sum.networks, sum.worst, exp(sum.log_ratio / sum.networks), sum.arena_seconds,
+            sum.memory_seconds);
     return st;
 }
 

@@ -137,7 +137,8 @@ sked_status read_with_library(const char *file, const char *library, sked_graph 
 /* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
 void express_library(const char *kind, const char *limits, char *out, size_t size);
 
-/* networks.c: real networks on a number of devices, values held until their readers end. `totals` is the set's. */
+/* networks.c: real networks on a number of devices, values held until their readers end. `totals` is the
+ * set's. */
 typedef sked_status network_run(const char *name, sked_problem *p, const sked_run_options *opt, void *totals,
                                 sked_error *err);
 sked_status each_network(const arguments *a, const csv *networks, int devices, network_run *run, void *totals,

@@ -315,10 +315,11 @@ typedef enum sked_objective {
 #define SKED_II_AUTO (-1.0)
 
 /* When a reader lets a value go. */
-#define SKED_LIFETIME_LIST(X)                                                                       \
-    X(AUTO, "auto", "finish with a memory limit, device memory or addresses, result with a clock, else start") \
-    X(START, "start", "a value lives until its last reader starts")                                 \
-    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")      \
+#define SKED_LIFETIME_LIST(X)                                                                    \
+    X(AUTO, "auto",                                                                              \
+      "finish with a memory limit, device memory or addresses, result with a clock, else start") \
+    X(START, "start", "a value lives until its last reader starts")                              \
+    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")   \
     X(RESULT, "result", "a value lives from when its result is there until its last reader starts: registers")
 typedef enum sked_lifetime {
 #define SKED_X(name, text, help) SKED_LIFETIME_##name,

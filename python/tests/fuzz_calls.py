@@ -389,6 +389,8 @@ PLAUSIBLE: Dict[str, Any] = {
     "lifetime": st.sampled_from(["auto", "start", "finish", "result", "nonsense"]),
     "local": st.booleans(),
     "log": _PATHS,
+    "offsets": st.booleans(),
+    "align": st.integers(-1, 64),
     "machine": st.one_of(MACHINES, st.sampled_from([None, 1, 2, 0, -1])),
     "makespan": _AMOUNT,
     "measurements": _FEW,

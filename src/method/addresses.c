@@ -86,7 +86,8 @@ static int64_t capacity_of(const stage *x, int32_t d)
     return limit < 0x1p53 ? (int64_t)floor(limit) : -1;
 }
 
-static sked_status pack_device(const stage *x, int32_t d, const sked_i_limit *limit, shelves *f, sked_error *err)
+static sked_status pack_device(const stage *x, int32_t d, const sked_i_limit *limit, shelves *f,
+                               sked_error *err)
 {
     const int64_t from = f->first[d], count = f->first[d + 1] - from;
     const sked_i_pack_buffers b = {.count = count,
@@ -207,7 +208,8 @@ static sked_status solve(stage *x, int round, double share, sked_result *r, sked
     return sked_method_run(x->method, &x->solved, &opt, r, err);
 }
 
-/* Packs what a method found and keeps what fits. *lost_all: of the best of them, by how much all are beyond. */
+/* Packs what a method found and keeps what fits. *lost_all: of the best of them, by how much all are beyond.
+ */
 static sked_status keep_fitting(stage *x, sked_result *r, double share, double *lost_all, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -232,10 +234,11 @@ static sked_status none_fits(const stage *x, double most, sked_error *err)
     if (sked_i_limit_reached(&x->limit))
         return sked_i_fail(err, SKED_ERR_STOPPED,
                            "stopped before a schedule whose addresses keep the memory limits was found");
-    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                       "no schedule whose addresses keep the memory limits was found (not a proof); the arenas "
-                       "of the best one exceed them by %.15g in sum",
-                       most);
+    return sked_i_fail(
+        err, SKED_ERR_INFEASIBLE,
+        "no schedule whose addresses keep the memory limits was found (not a proof); the arenas "
+        "of the best one exceed them by %.15g in sum",
+        most);
 }
 
 /* The limits of the next round: lower by what packing lost; or, where a round found nothing, by half of that.
@@ -319,11 +322,10 @@ static sked_status add_statistics(const stage *x, sked_result *r, sked_error *er
     SKED_NEW(list, (int64_t)n + 1);
     for (int32_t k = 0; k <= n; k++) {
         list[k] = &rows[k];
-        rows[k] = k < n ? *r->statistics[k]
-                        : (sked_statistic){.method = "addresses",
-                                           .technique = "",
-                                           .calls = x->packings,
-                                           .seconds = x->seconds};
+        rows[k] =
+            k < n ? *r->statistics[k]
+                  : (sked_statistic){
+                        .method = "addresses", .technique = "", .calls = x->packings, .seconds = x->seconds};
     }
     if (n > 0)
         free(r->statistics[0]);

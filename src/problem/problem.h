@@ -53,10 +53,10 @@ static inline bool sked_i_has_addresses(const sked_problem *p)
 /* What lifetime auto stands for. */
 static inline sked_lifetime sked_i_lifetime(const sked_problem *p)
 {
-    return p->lifetime != SKED_LIFETIME_AUTO ? p->lifetime
-           : p->clock > 0                    ? SKED_LIFETIME_RESULT
+    return p->lifetime != SKED_LIFETIME_AUTO                       ? p->lifetime
+           : p->clock > 0                                          ? SKED_LIFETIME_RESULT
            : sked_i_has_memory_limit(p) || sked_i_has_addresses(p) ? SKED_LIFETIME_FINISH
-                                             : SKED_LIFETIME_START;
+                                                                   : SKED_LIFETIME_START;
 }
 /* Do readers hold a value until they finish? */
 static inline bool sked_i_holds_to_finish(const sked_problem *p)

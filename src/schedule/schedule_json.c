@@ -28,8 +28,8 @@ typedef struct reader {
     const char **units, **registers; /* [ops] where they stand; NULL: no op has any */
     struct owned *list;              /* units, or registers, as they come */
     int64_t listed, list_cap;
-    int64_t *offset;                 /* [ops] -1: none given; NULL: no op has any */
-    sked_i_keyed *copy;              /* op and device, with an address */
+    int64_t *offset;    /* [ops] -1: none given; NULL: no op has any */
+    sked_i_keyed *copy; /* op and device, with an address */
     int64_t copies, copy_cap;
     int32_t *fix_device;
     double *fix_start;
@@ -253,8 +253,8 @@ static void read_transfer(reader *r)
     if (!SKED_I_JSON_HAS(has, TRANSFER_OP) || !SKED_I_JSON_HAS(has, TRANSFER_TO))
         sked_i_json_fail(j, "a transfer with an offset needs \"op\" and \"to\"");
     else if (!is_index(to, r->schedule->devices))
-        sked_i_json_fail_as(j, SKED_ERR_INVALID, "a transfer goes to device %.17g; the devices are 0 to %d", to,
-                            (int)r->schedule->devices - 1);
+        sked_i_json_fail_as(j, SKED_ERR_INVALID, "a transfer goes to device %.17g; the devices are 0 to %d",
+                            to, (int)r->schedule->devices - 1);
     else if (!SKED_OWN_GROW(&r->arena, r->copy, r->copy_cap, r->copies + 1))
         sked_i_json_no_memory(j);
     else
@@ -415,8 +415,9 @@ static void take_arenas(reader *r, const char *place)
     for (; sked_i_json_more(j); d++) {
         const int64_t said = sked_i_json_integer(j, "an arena", 0, 2 * most_address);
         if (j->status == SKED_OK && (d >= devices || said != s->arena[d]))
-            sked_i_json_fail_as(j, SKED_ERR_INVALID, "arena %d is said to be %lld, but its addresses reach %lld",
-                                (int)d, (long long)said, (long long)(d < devices ? s->arena[d] : 0));
+            sked_i_json_fail_as(j, SKED_ERR_INVALID,
+                                "arena %d is said to be %lld, but its addresses reach %lld", (int)d,
+                                (long long)said, (long long)(d < devices ? s->arena[d] : 0));
     }
     if (j->status == SKED_OK && d < devices)
         sked_i_json_fail_as(j, SKED_ERR_INVALID, "there are arenas of %d devices, and %d devices", (int)d,
@@ -444,9 +445,9 @@ static sked_status read_addresses(reader *r, const char *arena, const char *tran
         s->copy_device[k] = (int32_t)(r->copy[k].key & UINT32_MAX);
         s->copy_offset[k] = r->copy[k].value;
         if (k > 0 && r->copy[k].key == r->copy[k - 1].key)
-            SKED_TRY(sked_i_json_fail_as(&r->j, SKED_ERR_INVALID, "the copy of op '%s' on device %d comes twice",
-                                         sked_i_op_label(r->graph, s->copy_op[k], label, sizeof label),
-                                         (int)s->copy_device[k]));
+            SKED_TRY(sked_i_json_fail_as(
+                &r->j, SKED_ERR_INVALID, "the copy of op '%s' on device %d comes twice",
+                sked_i_op_label(r->graph, s->copy_op[k], label, sizeof label), (int)s->copy_device[k]));
     }
     take_arenas(r, arena);
     st = r->j.status;

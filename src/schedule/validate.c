@@ -650,7 +650,7 @@ static int64_t address_of(const judge *j, int32_t op, int32_t device)
             high = k;
     }
     return low < s->copies && s->copy_op[low] == op && s->copy_device[low] == device ? s->copy_offset[low]
-                                                                                      : -1;
+                                                                                     : -1;
 }
 
 /* One address that the schedule gives; *arena: of its device. */
@@ -678,7 +678,8 @@ static sked_status check_arenas(const judge *j, int64_t *arena)
     double sum = 0;
     char label[64];
     for (int32_t i = 0; st == SKED_OK && i < s->ops; i++)
-        st = check_address(j, i, s->device ? s->device[i] : 0, s->offset[i], &arena[s->device ? s->device[i] : 0]);
+        st = check_address(j, i, s->device ? s->device[i] : 0, s->offset[i],
+                           &arena[s->device ? s->device[i] : 0]);
     for (int64_t k = 0; st == SKED_OK && k < s->copies; k++) {
         const int32_t op = s->copy_op[k], d = s->copy_device[k];
         if (op < 0 || op >= s->ops || d < 0 || d >= devices ||
@@ -702,7 +703,8 @@ static sked_status check_arenas(const judge *j, int64_t *arena)
 }
 
 /* The values held on a device, at their addresses, and when they come and go. *n: of these events. */
-static sked_status place_values(const judge *j, const store *x, int32_t device, shelf *f, events *ev, int64_t *n)
+static sked_status place_values(const judge *j, const store *x, int32_t device, shelf *f, events *ev,
+                                int64_t *n)
 {
     char name[80], label[64];
     int64_t count = 0;
@@ -732,7 +734,8 @@ static sked_status place_values(const judge *j, const store *x, int32_t device, 
     return SKED_OK;
 }
 
-/* Through time: a value that comes is compared with its neighbours, for those that are there do not overlap. */
+/* Through time: a value that comes is compared with its neighbours, for those that are there do not overlap.
+ */
 static sked_status check_overlaps(const judge *j, const store *x, int32_t device, shelf *f, events *ev)
 {
     char a[80], b[80], label[64];
@@ -751,12 +754,14 @@ static sked_status check_overlaps(const judge *j, const store *x, int32_t device
         const int64_t below = sked_i_set_below(&f->taken, rank);
         const uint32_t above = sked_i_set_from(&f->taken, rank);
         const int32_t lower = below >= 0 && f->end[f->op[below]] > f->begin[e->op] ? f->op[below] : -1;
-        const int32_t other = 2 * (int64_t)above < n && f->begin[f->op[above]] < f->end[e->op] ? f->op[above] : lower;
+        const int32_t other =
+            2 * (int64_t)above < n && f->begin[f->op[above]] < f->end[e->op] ? f->op[above] : lower;
         if (other >= 0)
-            return BROKEN(j, "the values of ops '%s' and '%s' overlap at address %lld of device %s at time %.12g",
-                          name_of(j, other, a), name_of(j, e->op, b),
-                          (long long)(f->begin[other] > f->begin[e->op] ? f->begin[other] : f->begin[e->op]),
-                          device_label(j, device, label), e->time);
+            return BROKEN(
+                j, "the values of ops '%s' and '%s' overlap at address %lld of device %s at time %.12g",
+                name_of(j, other, a), name_of(j, e->op, b),
+                (long long)(f->begin[other] > f->begin[e->op] ? f->begin[other] : f->begin[e->op]),
+                device_label(j, device, label), e->time);
         sked_i_set_add(&f->taken, rank);
     }
     return SKED_OK;
