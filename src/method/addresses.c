@@ -9,6 +9,8 @@
 #include "schedule/profile.h"
 #include "schedule/value_curve.h"
 
+#include <stdio.h>
+
 /* A run of a problem with addresses. */
 typedef struct stage {
     sked_i_arena arena;
@@ -25,6 +27,9 @@ typedef struct stage {
     double *lost;     /* [stores] by how much they are lower there */
     double lost_all;  /* likewise, of the limit of all devices */
     double *excess;   /* [stores] of the arenas of a packing */
+    double within;    /* limit of all devices together, before that */
+    double load;      /* sum over the devices of the most that the schedule packed last holds at a time */
+    double floor;     /* the same of the first one */
     double seconds;   /* spent on packing */
     int64_t packings; /* made */
 } stage;
@@ -78,6 +83,26 @@ cleanup:
     return st;
 }
 
+/* The sum over the devices of the most that is held at a time: no packing is lower. */
+static sked_status find_load(stage *x, const shelves *f, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_interval *v = NULL;
+    sked_i_profile held;
+    x->load = 0;
+    SKED_NEW(v, f->first[x->stores]);
+    for (int64_t k = 0; k < f->first[x->stores]; k++)
+        v[k] = (sked_i_interval){f->lower[k], f->upper[k], (double)f->size[k]};
+    for (int32_t d = 0; d < x->stores; d++) {
+        SKED_TRY(sked_i_profile_build(v + f->first[d], f->first[d + 1] - f->first[d], 0, 0, &held, err));
+        x->load += held.peak;
+        sked_i_profile_free(&held);
+    }
+cleanup:
+    free(v);
+    return st;
+}
+
 /* What the arena of a device may be; -1: the least there is. */
 static int64_t capacity_of(const stage *x, int32_t d)
 {
@@ -86,8 +111,8 @@ static int64_t capacity_of(const stage *x, int32_t d)
     return limit < 0x1p53 ? (int64_t)floor(limit) : -1;
 }
 
-static sked_status pack_device(const stage *x, int32_t d, const sked_i_limit *limit, shelves *f,
-                               sked_error *err)
+static sked_status pack_device(const stage *x, int32_t d, int64_t rounds, const sked_i_limit *limit,
+                               shelves *f, sked_error *err)
 {
     const int64_t from = f->first[d], count = f->first[d + 1] - from;
     const sked_i_pack_buffers b = {.count = count,
@@ -98,7 +123,7 @@ static sked_status pack_device(const stage *x, int32_t d, const sked_i_limit *li
     const sked_i_pack_effort e = {.capacity = capacity_of(x, d),
                                   .seed = x->opt->seed,
                                   .threads = x->opt->threads,
-                                  .iterations = x->opt->iterations,
+                                  .iterations = rounds,
                                   .limit = limit};
     sked_i_packing packing;
     return count > 0 ? sked_i_pack(&b, &e, f->offset + from, &packing, err) : SKED_OK;
@@ -135,25 +160,26 @@ cleanup:
     return st;
 }
 
-/* Each device has its share of the time that is left until `deadline`. */
-static sked_status pack(stage *x, sked_schedule *s, double deadline, sked_error *err)
+/* Each device has its share of the time that is left until `deadline`, and so many rounds (0: no bound). */
+static sked_status pack(stage *x, sked_schedule *s, double deadline, int64_t rounds, sked_error *err)
 {
     const double begin = sked_clock();
     sked_status st = SKED_OK;
     shelves f = {0};
     sked_i_limit limit = x->limit;
     SKED_TRY(sort_values(x, s, &f, err));
+    SKED_TRY(find_load(x, &f, err));
     for (int32_t d = 0; d < x->stores; d++) {
         const double now = sked_clock();
         limit.deadline = now + fmax(0, deadline - now) / (x->stores - d);
-        SKED_TRY(pack_device(x, d, &limit, &f, err));
+        SKED_TRY(pack_device(x, d, rounds, &limit, &f, err));
     }
     SKED_TRY(take_addresses(x, &f, s, err));
 cleanup:
     sked_i_holdings_free(&f.held);
     sked_i_arena_free(&f.arena);
     x->seconds += sked_clock() - begin;
-    x->packings++;
+    x->floor = x->packings++ == 0 ? x->load : x->floor;
     return st;
 }
 
@@ -172,6 +198,14 @@ static bool fits(stage *x, const sked_schedule *s, double *all)
 
 /* ------------------------------------------------------------------ rounds */
 
+enum {
+    most_tightened = 8, /* rounds with lower and lower limits */
+    most_rounds = 1000,
+    few_rounds = 16, /* rounds for a lower arena; with an iteration limit */
+    several = 16,    /* schedules in a round of them */
+    few_packings = 2 /* rounds of packing each */
+};
+
 static sked_status open_stage(stage *x, sked_error *err)
 {
     const sked_problem *p = x->p;
@@ -181,6 +215,7 @@ static sked_status open_stage(stage *x, sked_error *err)
     SKED_TRY(sked_i_costs_make(p, &x->costs, err));
     SKED_OWN0(&x->arena, x->lost, x->stores);
     SKED_OWN(&x->arena, x->excess, x->stores);
+    x->within = p->memory_limit;
     x->solved = *p;
     x->solved.lifetime = sked_i_lifetime(p);
     x->solved.offsets = false;
@@ -196,13 +231,15 @@ cleanup:
 }
 
 /* The method runs in a share of the time that is left; again: with other random numbers. */
-static sked_status solve(stage *x, int round, double share, sked_result *r, sked_error *err)
+static sked_status solve(stage *x, int round, double share, int32_t candidates, sked_result *r,
+                         sked_error *err)
 {
     sked_run_options opt = *x->opt;
+    opt.candidates = candidates;
     opt.time_limit = fmax(0, share * (x->limit.deadline - sked_clock()));
     opt.seed += (uint64_t)round;
     opt.together = opt.together && round == 0; /* ranks need not take the same number of rounds */
-    x->solved.memory_limit = fmax(0, x->p->memory_limit - x->lost_all);
+    x->solved.memory_limit = fmax(0, x->within - x->lost_all);
     for (int32_t d = 0; x->memory != NULL && d < x->stores; d++)
         x->memory[d] = fmax(0, x->p->machine->memory[d] - x->lost[d]);
     return sked_method_run(x->method, &x->solved, &opt, r, err);
@@ -216,7 +253,8 @@ static sked_status keep_fitting(stage *x, sked_result *r, double share, double *
     int32_t kept = 0;
     for (int32_t k = r->count - 1; st == SKED_OK && k >= 0; k--) { /* the best one last: its excess is told */
         const double now = sked_clock();
-        st = pack(x, r->schedule[k], now + share * (x->limit.deadline - now) / (k + 1), err);
+        st = pack(x, r->schedule[k], now + share * (x->limit.deadline - now) / (k + 1), x->opt->iterations,
+                  err);
         if (st == SKED_OK && !fits(x, r->schedule[k], lost_all)) {
             sked_schedule_destroy(r->schedule[k]);
             r->schedule[k] = NULL;
@@ -257,18 +295,16 @@ static double tighten(stage *x, bool found, double lost_all)
 /* *bound: of the problem without addresses, whose limits are those asked for. */
 static sked_status find(stage *x, sked_result *r, double *bound, sked_error *err)
 {
-    enum { most_rounds = 8 };
-    const bool limited = sked_i_has_memory_limit(x->p);
     double least = INFINITY, lost_all = 0;
-    for (int round = 0; round < most_rounds; round++) {
+    for (int round = 0; round < most_tightened; round++) {
         sked_error why = {0};
-        sked_status st = solve(x, round, round == 0 ? 0.8 : 0.5, r, &why);
+        sked_status st = solve(x, round, round == 0 ? 0.8 : 0.5, x->opt->candidates, r, &why);
         if (st != SKED_OK && (round == 0 || (st != SKED_ERR_INFEASIBLE && st != SKED_ERR_STOPPED)))
             return sked_i_fail(err, st, "%s", why.message);
         const bool found = st == SKED_OK;
         if (round == 0)
             *bound = r->lower_bound;
-        if (found && (st = keep_fitting(x, r, limited ? 0.5 : 1, &lost_all, err)) != SKED_OK)
+        if (found && (st = keep_fitting(x, r, 0.25, &lost_all, err)) != SKED_OK)
             return st;
         if (found && r->count > 0)
             return SKED_OK;
@@ -279,6 +315,65 @@ static sked_status find(stage *x, sked_result *r, double *bound, sked_error *err
             break;
     }
     return none_fits(x, least, err);
+}
+
+/* Packs other schedules, each a little; the least of them, if any is less than that of r, takes its place.
+ * *lost: what packing lost of the first of them. */
+static sked_status try_others(stage *x, sked_result *others, sked_result *r, double *lost, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; st == SKED_OK && k < others->count; k++) {
+        sked_schedule *const s = others->schedule[k];
+        const double now = sked_clock();
+        st = pack(x, s, now + (x->limit.deadline - now) / 20, few_packings, err);
+        if (st == SKED_OK && k == 0)
+            *lost = sked_i_schedule_arena(s) - x->load;
+        if (st == SKED_OK && sked_i_schedule_arena(s) < sked_i_schedule_arena(r->schedule[0])) {
+            others->schedule[k] = r->schedule[0];
+            r->schedule[0] = s;
+            snprintf(r->method, sizeof r->method, "%s", others->method);
+        }
+        if (sked_i_limit_reached(&x->limit) || sked_i_schedule_arena(r->schedule[0]) <= x->floor)
+            break;
+    }
+    return st;
+}
+
+/* Schedules within a limit of memory, or several of little memory. */
+static sked_status find_others(const stage *x, int round, double within, sked_result *others, sked_error *err)
+{
+    const bool limited = round % 2 == 1;
+    stage other = *x;
+    if (limited) {
+        other.method = "list";
+        other.within = within;
+        other.solved.objective = SKED_OBJECTIVE_MAKESPAN;
+    }
+    return solve(&other, round, 0.3, limited ? 1 : several, others, err);
+}
+
+/* Where packing lost something, other schedules may be as good and lose less. */
+static sked_status lower_arena(stage *x, sked_result *r, sked_error *err)
+{
+    const int rounds = x->opt->iterations > 0 ? few_rounds : most_rounds;
+    sked_status st = SKED_OK;
+    double within = x->floor;
+    for (int round = 1; round < rounds && st == SKED_OK; round++) {
+        sked_error why = {0};
+        sked_result others = {.size = sizeof others};
+        double lost = 0;
+        if (sked_i_schedule_arena(r->schedule[0]) <= x->floor || sked_i_limit_reached(&x->limit))
+            break;
+        st = find_others(x, round, within, &others, &why);
+        if (st == SKED_ERR_MEMORY)
+            return sked_i_fail(err, st, "%s", why.message);
+        const bool found = st == SKED_OK;
+        st = found ? try_others(x, &others, r, &lost, err) : SKED_OK;
+        if (round % 2 == 1)
+            within = found ? fmax(0, within - lost) : (within + sked_i_schedule_arena(r->schedule[0])) / 2;
+        sked_result_clear(&others);
+    }
+    return st;
 }
 
 /* ------------------------------------------------------------------ the result */
@@ -378,6 +473,8 @@ sked_status sked_i_addresses_run(const char *method, const sked_problem *p, cons
     x.p = p;
     SKED_TRY(open_stage(&x, err));
     SKED_TRY(find(&x, &r, &bound, err));
+    if (p->objective == SKED_OBJECTIVE_ARENA && r.count == 1)
+        SKED_TRY(lower_arena(&x, &r, err));
     SKED_TRY(conclude(&x, bound, &r, err));
     SKED_GIVE(out, r);
     r = (sked_result){.size = r.size};
