@@ -4,6 +4,7 @@
 #include "base/sized.h"
 #include "base/sort.h"
 #include "engine/pack/pack.h"
+#include "problem/bounds.h"
 #include "problem/lower.h"
 #include "schedule/holdings.h"
 #include "schedule/profile.h"
@@ -32,6 +33,7 @@ typedef struct stage {
     double floor;     /* the same of the first one */
     double seconds;   /* spent on packing */
     int64_t packings; /* made */
+    bool writes_over; /* sked_i_writes_over: methods hold more than is needed */
 } stage;
 
 /* ------------------------------------------------------------------ packing */
@@ -40,14 +42,34 @@ typedef struct stage {
 typedef struct shelves {
     sked_i_arena arena;
     sked_i_holdings held;
-    int64_t *first; /* [stores + 1] */
-    int64_t *which; /* [held.count] their numbers, by device; in the order of ops */
+    int64_t *slot;  /* [held.count] of each; -1: it needs none. What is written over a value has its slot */
+    int64_t *first; /* [stores + 1] slots by device */
     double *lower, *upper;
     int64_t *size, *alignment, *offset;
 } shelves;
 
-/* Those that are held longer than rounding lets appear, by device. Shorter than the validator has it, so that
- * what it counts is here. */
+/* What is written over another value counts as that one: slot[k] becomes the first of the line, and its end
+ * that of the last. */
+static void join_lines(shelves *f)
+{
+    for (int64_t k = 0; k < f->held.count; k++)
+        f->slot[k] = -1;
+    for (int64_t k = 0, head, next; k < f->held.count; k++) {
+        for (head = k; f->slot[head] < 0 && f->held.at[head].over >= 0;)
+            head = f->held.at[head].over;
+        head = f->slot[head] < 0 ? head : f->slot[head];
+        for (int64_t i = k; f->slot[i] < 0; i = next) {
+            next = f->held.at[i].over;
+            f->slot[i] = head;
+            f->held.at[head].end = fmax(f->held.at[head].end, f->held.at[i].end);
+            if (next < 0)
+                break;
+        }
+    }
+}
+
+/* Slots for those that are held longer than rounding lets appear, by device. Shorter than the validator has
+ * it, so that what it counts is here. */
 static sked_status sort_values(const stage *x, const sked_schedule *s, shelves *f, sked_error *err)
 {
     const double tolerance = fmin(0.5, 0.5 * sked_i_time_tolerance(x->p, &x->costs, s));
@@ -56,28 +78,32 @@ static sked_status sort_values(const stage *x, const sked_schedule *s, shelves *
     SKED_TRY(sked_i_holdings_make(x->p, &x->costs, s, &f->held, err));
     const int64_t n = f->held.count;
     SKED_OWN0(&f->arena, place, (int64_t)x->stores + 2);
-    SKED_OWN(&f->arena, f->which, n);
+    SKED_OWN(&f->arena, f->slot, n);
     SKED_OWN(&f->arena, f->lower, n);
     SKED_OWN(&f->arena, f->upper, n);
     SKED_OWN(&f->arena, f->size, n);
     SKED_OWN(&f->arena, f->alignment, n);
     SKED_OWN(&f->arena, f->offset, n);
+    join_lines(f);
     for (int64_t k = 0; k < n; k++)
-        if (f->held.at[k].end - f->held.at[k].begin > tolerance)
+        if (f->slot[k] == k && f->held.at[k].end - f->held.at[k].begin > tolerance)
             place[f->held.at[k].device + 2]++;
     for (int32_t d = 0; d < x->stores; d++)
         place[d + 2] += place[d + 1];
+    int64_t *const head = f->offset; /* not yet in use */
     for (int64_t k = 0; k < n; k++) {
         const sked_i_holding *h = &f->held.at[k];
-        if (!(h->end - h->begin > tolerance))
+        head[k] = -1;
+        if (f->slot[k] != k || !(h->end - h->begin > tolerance))
             continue;
-        const int64_t at = place[h->device + 1]++;
-        f->which[at] = k;
+        const int64_t at = head[k] = place[h->device + 1]++;
         f->lower[at] = h->begin;
         f->upper[at] = h->end - tolerance;
         f->size[at] = sked_i_address_size(x->p->graph, h->op);
         f->alignment[at] = x->p->align;
     }
+    for (int64_t k = 0; k < n; k++)
+        f->slot[k] = head[f->slot[k]];
     f->first = place;
 cleanup:
     return st;
@@ -132,28 +158,30 @@ static sked_status pack_device(const stage *x, int32_t d, int64_t rounds, const 
 /* Into the schedule: the address of a value where it was made, those of copies by op, then by device. */
 static sked_status take_addresses(const stage *x, const shelves *f, sked_schedule *s, sked_error *err)
 {
-    const int64_t count = f->first[x->stores];
     sked_status st = SKED_OK;
     sked_i_keyed *copy = NULL;
     int64_t copies = 0;
-    SKED_NEW(copy, 2 * count);
-    for (int64_t k = 0; k < count; k++) {
-        const sked_i_holding *h = &f->held.at[f->which[k]];
-        if (s->device != NULL && h->device != s->device[h->op])
-            copy[copies++] = (sked_i_keyed){(uint64_t)h->op << 32 | (uint32_t)h->device, f->offset[k]};
+    SKED_NEW(copy, 2 * f->held.count);
+    for (int64_t k = 0; k < f->held.count; k++) {
+        const sked_i_holding *h = &f->held.at[k];
+        if (f->slot[k] >= 0 && s->device != NULL && h->device != s->device[h->op])
+            copy[copies++] =
+                (sked_i_keyed){(uint64_t)h->op << 32 | (uint32_t)h->device, f->offset[f->slot[k]]};
     }
-    sked_i_sort_keyed(copy, copy + count, copies);
+    sked_i_sort_keyed(copy, copy + f->held.count, copies);
     SKED_TRY(sked_i_schedule_add_addresses(s, copies, err));
     for (int64_t k = 0; k < copies; k++) {
         s->copy_op[k] = (int32_t)(copy[k].key >> 32);
         s->copy_device[k] = (int32_t)(copy[k].key & UINT32_MAX);
         s->copy_offset[k] = copy[k].value;
     }
-    for (int64_t k = 0; k < count; k++) {
-        const sked_i_holding *h = &f->held.at[f->which[k]];
+    for (int64_t k = 0; k < f->held.count; k++) {
+        const sked_i_holding *h = &f->held.at[k];
+        if (f->slot[k] < 0)
+            continue;
         if (s->device == NULL || h->device == s->device[h->op])
-            s->offset[h->op] = f->offset[k];
-        sked_i_schedule_reach(s, x->p->graph, h->op, h->device, f->offset[k]);
+            s->offset[h->op] = f->offset[f->slot[k]];
+        sked_i_schedule_reach(s, x->p->graph, h->op, h->device, f->offset[f->slot[k]]);
     }
 cleanup:
     free(copy);
@@ -216,6 +244,7 @@ static sked_status open_stage(stage *x, sked_error *err)
     SKED_OWN0(&x->arena, x->lost, x->stores);
     SKED_OWN(&x->arena, x->excess, x->stores);
     x->within = p->memory_limit;
+    x->writes_over = sked_i_writes_over(p);
     x->solved = *p;
     x->solved.lifetime = sked_i_lifetime(p);
     x->solved.offsets = false;
@@ -272,6 +301,9 @@ static sked_status none_fits(const stage *x, double most, sked_error *err)
     if (sked_i_limit_reached(&x->limit))
         return sked_i_fail(err, SKED_ERR_STOPPED,
                            "stopped before a schedule whose addresses keep the memory limits was found");
+    if (isinf(most))
+        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                           "no schedule whose addresses keep the memory limits was found (not a proof)");
     return sked_i_fail(
         err, SKED_ERR_INFEASIBLE,
         "no schedule whose addresses keep the memory limits was found (not a proof); the arenas "
@@ -280,14 +312,18 @@ static sked_status none_fits(const stage *x, double most, sked_error *err)
 }
 
 /* The limits of the next round: lower by what packing lost; or, where a round found nothing, by half of that.
- * Returns what packing lost in sum. */
+ * Methods do not know what is written over what: while they find nothing, limits are wider. Returns what
+ * packing lost in sum. */
 static double tighten(stage *x, bool found, double lost_all)
 {
+    static const double wider = 0.25;
+    const bool none = x->writes_over && x->packings == 0;
     double sum = lost_all;
-    x->lost_all = found ? x->lost_all + lost_all : x->lost_all / 2;
+    x->lost_all = found ? x->lost_all + lost_all : none ? x->lost_all - wider * x->within : x->lost_all / 2;
     for (int32_t d = 0; d < x->stores; d++) {
-        x->lost[d] = found ? x->lost[d] + x->excess[d] : x->lost[d] / 2;
-        sum += x->excess[d];
+        const double memory = x->memory != NULL ? x->p->machine->memory[d] : 0;
+        x->lost[d] = found ? x->lost[d] + x->excess[d] : none ? x->lost[d] - wider * memory : x->lost[d] / 2;
+        sum += found ? x->excess[d] : 0;
     }
     return sum;
 }
@@ -299,10 +335,11 @@ static sked_status find(stage *x, sked_result *r, double *bound, sked_error *err
     for (int round = 0; round < most_tightened; round++) {
         sked_error why = {0};
         sked_status st = solve(x, round, round == 0 ? 0.8 : 0.5, x->opt->candidates, r, &why);
-        if (st != SKED_OK && (round == 0 || (st != SKED_ERR_INFEASIBLE && st != SKED_ERR_STOPPED)))
+        const bool final = round == 0 && !(x->writes_over && st == SKED_ERR_INFEASIBLE);
+        if (st != SKED_OK && (final || (st != SKED_ERR_INFEASIBLE && st != SKED_ERR_STOPPED)))
             return sked_i_fail(err, st, "%s", why.message);
         const bool found = st == SKED_OK;
-        if (round == 0)
+        if (round == 0 && found)
             *bound = r->lower_bound;
         if (found && (st = keep_fitting(x, r, 0.25, &lost_all, err)) != SKED_OK)
             return st;
@@ -433,17 +470,22 @@ cleanup:
     return st;
 }
 
-/* What methods know of a problem without addresses holds for the one with them: the bound, but no proof. */
+/* What methods know of a problem without addresses holds for the one with them: the bound, but no proof.
+ * Where ops write over values, not even that. */
 static sked_status conclude(const stage *x, double bound, sked_result *r, sked_error *err)
 {
-    const bool least = x->p->objective == SKED_OBJECTIVE_ARENA, tightened = bound != r->lower_bound;
+    const bool least = x->p->objective == SKED_OBJECTIVE_ARENA;
+    const sked_i_bound_effort effort = {.work = SKED_I_BOUND_WORK, .limit = &x->limit};
+    double makespan;
     sked_status st = SKED_OK;
+    if (x->writes_over)
+        SKED_TRY(sked_i_problem_bound(x->p, &x->costs, &effort, &bound, NULL, err));
+    const bool other = least || x->writes_over || bound != r->lower_bound;
     r->lower_bound = least ? ceil(bound) : bound;
-    if (least) {
+    if (least)
         sort_by_arena(r);
-        r->value = sked_i_schedule_arena(r->schedule[0]);
-    }
-    if (least || tightened) {
+    if (other) {
+        SKED_TRY(sked_i_schedule_value(x->p, &x->costs, r->schedule[0], &r->value, &makespan, err));
         r->optimal = r->value <= r->lower_bound;
         SKED_TRY(end_curve(x, r, err));
     }

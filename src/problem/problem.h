@@ -63,6 +63,11 @@ static inline bool sked_i_holds_to_finish(const sked_problem *p)
 {
     return sked_i_lifetime(p) == SKED_LIFETIME_FINISH;
 }
+/* With addresses: may ops write their results over what they read (docs/addresses.md)? */
+static inline bool sked_i_writes_over(const sked_problem *p)
+{
+    return p->graph->edge_inplace != NULL && sked_i_has_addresses(p) && sked_i_holds_to_finish(p);
+}
 /*
  * From the start of an op until its result is there, for lifetime result: the least lag to a reader, without
  * readers the duration. O(out-edges)

@@ -22,7 +22,7 @@
  *  14 where addresses are given, as problems may ask: every value that is held has one on its device, a
  * multiple of the alignment; values that are held at the same time do not overlap; the arena of a device is
  * the largest address + size there, and arenas, too, are no larger than memory allows. Sizes are rounded up
- * to whole numbers
+ * to whole numbers. What is written over a value has its address, and that value ends there
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
  * speed. What the machine's profile says precedes what the graph says: both by name and type, and a time
@@ -506,6 +506,7 @@ static sked_status check_inputs(const judge *j)
 typedef struct holding {
     double begin, end;
     int32_t op;
+    int64_t over; /* holding that ends where this one begins, and whose place it has; -1: none */
 } holding;
 
 typedef struct store {
@@ -575,7 +576,7 @@ static void hold_value(const judge *j, store *x, int32_t op)
             x->seen[d] = op + 1;
             x->copy[d] = x->count++;
             x->device[x->copy[d]] = d;
-            x->at[x->copy[d]] = (holding){arrival, release, op};
+            x->at[x->copy[d]] = (holding){arrival, release, op, -1};
         }
         holding *const h = &x->at[x->copy[d]];
         h->begin = fmin(h->begin, arrival);
@@ -585,7 +586,66 @@ static void hold_value(const judge *j, store *x, int32_t op)
     if ((g->keep != NULL && g->keep[op]) || (output && j->p->io == SKED_IO_ALIGNED))
         end = fmax(end, x->end);
     x->device[own] = home;
-    x->at[own] = (holding){begin, end, op};
+    x->at[own] = (holding){begin, end, op, -1};
+}
+
+/* Does anything but `reader` hold op's value on that device after the reader has started? */
+static bool others_hold(const judge *j, const store *x, int32_t op, int32_t device, int32_t reader)
+{
+    const sked_graph *g = j->p->graph;
+    const int32_t home = j->s->device ? j->s->device[op] : 0;
+    const double from = j->s->start[reader] + j->tolerance;
+    bool output = true;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        const int32_t to = g->edge_to[e], d = j->s->device ? j->s->device[to] : 0;
+        if (orders_only(g, e))
+            continue;
+        output = false;
+        if (g->edge_distance[e] > 0)
+            continue;
+        const double until =
+            d == device ? release_time(j, x, e) : j->s->start[op] + lag_of(j, e) + transfer_of(j, e);
+        if (to != reader && until > from && (d == device || device == home))
+            return true;
+    }
+    output = output || (g->output != NULL && g->output[op]) || (g->output_not != NULL && g->output_not[op]);
+    return device == home && (j->s->start[op] + time_of(j, op) > from || (g->keep != NULL && g->keep[op]) ||
+                              (output && j->p->io == SKED_IO_ALIGNED));
+}
+
+/* The reader that may write over a value there, if it is the only one that lets it go last; else -1. */
+static int32_t heir_of(const judge *j, const store *x, const holding *h, int32_t device)
+{
+    const sked_graph *g = j->p->graph;
+    int32_t heir = -1;
+    for (int64_t e = g->succ_ptr[h->op]; e < g->succ_ptr[h->op + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        if (!g->edge_inplace[e] || orders_only(g, e) || g->edge_distance[e] > 0 || heir == to ||
+            (j->s->device ? j->s->device[to] : 0) != device || release_time(j, x, e) < h->end)
+            continue;
+        if (heir >= 0)
+            return -1;
+        heir = to;
+    }
+    return heir >= 0 && !others_hold(j, x, h->op, device, heir) ? heir : -1;
+}
+
+/*
+ * Results that are written over inputs: the op takes time, the input is of the result's size and nothing but
+ * the op holds it, there, once it has started. Of several the one of the least op. place: [ops] of results.
+ */
+static void write_over(const judge *j, store *x, const int64_t *place)
+{
+    const double *const size = j->p->graph->memory;
+    for (int64_t k = 0; k < x->count; k++) {
+        holding *const h = &x->at[k];
+        const int32_t heir = heir_of(j, x, h, x->device[k]);
+        if (heir < 0 || size[heir] != size[h->op] || !(time_of(j, heir) > j->tolerance) ||
+            !(h->begin < j->s->start[heir]) || x->at[place[heir]].over >= 0)
+            continue;
+        x->at[place[heir]].over = k;
+        h->end = j->s->start[heir];
+    }
 }
 
 /* All holdings of `device` (-1: of all) against a limit. */
@@ -706,7 +766,7 @@ static sked_status check_arenas(const judge *j, int64_t *arena)
 static sked_status place_values(const judge *j, const store *x, int32_t device, shelf *f, events *ev,
                                 int64_t *n)
 {
-    char name[80], label[64];
+    char name[80], other[80], label[64];
     int64_t count = 0;
     double none = 0;
     *n = 0;
@@ -718,6 +778,9 @@ static sked_status place_values(const judge *j, const store *x, int32_t device, 
             continue;
         f->begin[h->op] = address_of(j, h->op, device);
         f->end[h->op] = f->begin[h->op] + size_of(j, h->op);
+        if (h->over >= 0 && f->begin[h->op] != address_of(j, x->at[h->over].op, device))
+            return BROKEN(j, "the value of op '%s' is written over that of '%s' and has another address",
+                          name_of(j, h->op, name), name_of(j, x->at[h->over].op, other));
         if (f->begin[h->op] < 0)
             return BROKEN(j, "the value of op '%s' is held on device %s and has no address there",
                           name_of(j, h->op, name), device_label(j, device, label));
@@ -814,6 +877,7 @@ static sked_status check_memory(const judge *j)
     store x = {.to_finish = p->lifetime != SKED_LIFETIME_START && !registers, .by_result = registers};
     sked_i_arena arena = {0};
     events ev;
+    int64_t *place;
     if (!has_limit(p) && !asks_for_addresses(p) && j->s->offset == NULL)
         return SKED_OK;
     SKED_OWN(&arena, x.at, g->n_ops + g->n_edges);
@@ -824,9 +888,15 @@ static sked_status check_memory(const judge *j)
     SKED_OWN(&arena, x.first, (int64_t)devices + 2);
     for (int32_t i = 0; i < g->n_ops; i++)
         x.end = fmax(x.end, j->s->start[i] + time_of(j, i));
-    for (int32_t i = 0; i < g->n_ops; i++)
+    SKED_OWN(&arena, place, g->n_ops);
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        place[i] = x.count;
         if (g->memory[i] > 0)
             hold_value(j, &x, i);
+    }
+    if (g->edge_inplace != NULL && x.to_finish && j->s->ii == 0 &&
+        (asks_for_addresses(p) || j->s->offset != NULL))
+        write_over(j, &x, place);
     sort_into(x.count, x.device, devices, x.first, x.order);
     SKED_TRY(events_make(&ev, &arena, 4 * x.count, err));
     for (int32_t d = 0; p->machine != NULL && d < devices; d++)
