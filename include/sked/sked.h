@@ -795,6 +795,82 @@ SKED_API SKED_MUST_CHECK sked_status sked_sweep(const char *method, const sked_p
                                                 const sked_sweep_options *opt, const sked_run_options *run,
                                                 sked_sweep_result *out, sked_error *err);
 
+/* ------------------------------------------------------------------ static buffer allocation */
+
+/*
+ * Buffers with known lifetimes, for which offsets are sought so that no two that are held at the same time
+ * overlap (docs/pack.md). As columns of a program's own, or of a file.
+ */
+typedef struct sked_buffer_columns {
+    size_t size;
+    int64_t count;               /* up to 2^31 - 1 */
+    const double *lower, *upper; /* [count] held in [lower, upper): finite, lower < upper */
+    const int64_t *bytes;        /* [count] 0 or more */
+    const int64_t *alignment;    /* [count] 1 or more; the offset is a multiple of it. NULL: 1 */
+    const int64_t *offset;       /* [count] where it must lie, a multiple of the alignment; -1: it is free.
+                                    NULL: all are */
+    const char *const *name;     /* [count] for messages and files; NULL: the index is the name */
+} sked_buffer_columns;
+SKED_INIT_OUTPUT(sked_buffer_columns)
+
+typedef struct sked_buffers sked_buffers;
+/* Reads a CSV file of buffers; path "-" is standard input. Errors: IO, FORMAT, MEMORY. */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_read(const char *path, sked_buffers **out, sked_error *err);
+/* The same from memory; `name` stands for the file in messages. */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_parse(const char *name, const char *text, size_t size,
+                                                        sked_buffers **out, sked_error *err);
+SKED_API void sked_buffers_destroy(sked_buffers *b);
+/* Its own arrays, which live as long as it does; alignment and offset are NULL where the file has no such
+ * column. O(1). */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_columns(const sked_buffers *b, sked_buffer_columns *out,
+                                                          sked_error *err);
+
+typedef struct sked_pack_options {
+    size_t size;
+    int64_t capacity; /* most height: ends with the first packing within it. -1: the least height is sought */
+    int64_t align;    /* offsets are multiples of this as well; preset 1 */
+    double time_limit; /* seconds, preset 5; INFINITY: none */
+    uint64_t seed;
+    int threads;                       /* 1 to 1024, preset 1 */
+    int64_t iterations;                /* searches of each thread; 0: no limit but time */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the incumbent */
+} sked_pack_options;
+SKED_API void sked_pack_options_init_sized(sked_pack_options *opt, size_t size);
+SKED_INIT_INPUT(sked_pack_options)
+
+typedef struct sked_packing {
+    size_t size;
+    int64_t count;
+    int64_t *offset;     /* [count] */
+    int64_t height;      /* largest offset + bytes */
+    int64_t lower_bound; /* proven: no packing is lower */
+    bool optimal;        /* height and bound are equal */
+    double seconds;
+} sked_packing;
+SKED_INIT_OUTPUT(sked_packing)
+
+/*
+ * Finds a packing, judged by sked_packing_validate before it is handed over. opt may be NULL. A first packing
+ * is made whatever the limits are. ARGUMENT: numbers out of range, or sizes, alignments and fixed offsets
+ * that add up to 2^53 or more. INFEASIBLE: fixed buffers overlap, or none is within the capacity; the message
+ * says whether that is proven. The same seed, threads and iterations give the same offsets unless time runs
+ * out.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_pack(const sked_buffer_columns *b, const sked_pack_options *opt,
+                                               sked_packing *out, sked_error *err);
+SKED_API void sked_packing_clear(sked_packing *p);
+/* The independent judge of offset[count]: OK and the height (NULL: not wanted), or INVALID with the first
+ * broken rule. O(count log count). */
+SKED_API SKED_MUST_CHECK sked_status sked_packing_validate(const sked_buffer_columns *b,
+                                                           const int64_t *offset, int64_t *height,
+                                                           sked_error *err);
+/*
+ * Writes a valid packing: as CSV, the columns of sked_buffers_read with the offsets found, or as a picture
+ * (.svg), time across and addresses up. "-" is standard output, CSV. Written as by sked_file_write.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_packing_write(const sked_buffer_columns *b, const sked_packing *p,
+                                                        const char *path, sked_error *err);
+
 /* ------------------------------------------------------------------ targets */
 
 typedef struct sked_target_info {
