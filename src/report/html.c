@@ -1,5 +1,5 @@
 /* The HTML report: the schedule as data for the page's section "schedule". */
-#include "report/arena.h"
+#include "report/blocks.h"
 #include "report/comparison.h"
 #include "report/course.h"
 #include "report/label.h"

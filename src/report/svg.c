@@ -1,7 +1,7 @@
 /* The Gantt picture: page, title, axes, legend. */
 #include "report/svg.h"
 
-#include "report/arena.h"
+#include "report/blocks.h"
 #include "report/axis.h"
 #include "report/palette.h"
 #include "report/report.h"

@@ -1,4 +1,4 @@
-#include "report/arena.h"
+#include "report/blocks.h"
 
 #include "base/memory.h"
 #include "report/axis.h"

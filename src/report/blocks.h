@@ -1,6 +1,6 @@
 /* The values of a schedule at their addresses: time across, address up, an arena for each device. */
-#ifndef SKED_REPORT_ARENA_H
-#define SKED_REPORT_ARENA_H
+#ifndef SKED_REPORT_BLOCKS_H
+#define SKED_REPORT_BLOCKS_H
 #include "report/svg.h"
 
 /* A value, or a copy of it, as long as it is held. */
