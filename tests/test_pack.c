@@ -46,7 +46,8 @@ static bool enumerate(const buffers *b, int64_t capacity, int64_t i, int64_t *of
     if (i == b->count)
         return true;
     const int64_t from = b->fixed[i] >= 0 ? b->fixed[i] : 0, to = b->fixed[i] >= 0 ? from : capacity;
-    for (offset[i] = from; offset[i] <= to && offset[i] + b->bytes[i] <= capacity; offset[i] += b->alignment[i]) {
+    for (offset[i] = from; offset[i] <= to && offset[i] + b->bytes[i] <= capacity;
+         offset[i] += b->alignment[i]) {
         bool clear = true;
         for (int64_t k = 0; k < i && clear; k++)
             clear = !overlap(b, offset, i, k);

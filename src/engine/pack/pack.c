@@ -63,7 +63,7 @@ static sked_status pack_in_order(packer *p, int32_t *order, sked_error *err)
         sked_i_sort_keyed(w->item, w->spare, x->n);
         for (int32_t k = 0; k < x->n; k++)
             order[k] = (int32_t)w->item[k].value;
-        const int64_t height = sked_i_first_fit_run(fit, order, w->offset);
+        const int64_t height = sked_i_first_fit_run(fit, order, &w->limit, w->offset);
         if (kind > 0 && height >= p->height)
             continue;
         p->height = height;
