@@ -17,7 +17,7 @@ enum {
     most_rounds = 1000,
     few_rounds = 16,     /* rounds for a lower arena; with an iteration limit */
     several = 16,        /* schedules in a round of them */
-    few_packings = 2,    /* rounds of packing each */
+    few_packings = 8,    /* rounds of packing the least of them */
     many_packings = 1000 /* rounds of packing a schedule where nothing limits them */
 };
 
@@ -356,39 +356,42 @@ static sked_status find(stage *x, sked_result *r, double *bound, sked_error *err
     return none_fits(x, least, err);
 }
 
-/* Packs other schedules, each a little; the least of them, if any is less than that of r, takes its place.
- * *lost: what packing lost of the first of them. */
-static sked_status try_others(stage *x, sked_result *others, sked_result *r, double *lost, sked_error *err)
+/* First fits of other schedules, then more for the least of them; it takes the place of r's where its arena
+ * is less. */
+static sked_status try_others(stage *x, sked_result *others, sked_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
+    int32_t least = 0;
     for (int32_t k = 0; st == SKED_OK && k < others->count; k++) {
-        sked_schedule *const s = others->schedule[k];
-        const double now = sked_clock();
-        st = pack(x, s, now + (x->limit.deadline - now) / 20, few_packings, err);
-        if (st == SKED_OK && k == 0)
-            *lost = sked_i_schedule_arena(s) - x->load;
-        if (st == SKED_OK && sked_i_schedule_arena(s) < sked_i_schedule_arena(r->schedule[0])) {
-            others->schedule[k] = r->schedule[0];
-            r->schedule[0] = s;
-            snprintf(r->method, sizeof r->method, "%s", others->method);
-        }
-        if (sked_i_limit_reached(&x->limit) || sked_i_schedule_arena(r->schedule[0]) <= x->floor)
-            break;
+        st = pack(x, others->schedule[k], x->limit.deadline, SKED_I_PACK_FIRST_FITS, err);
+        if (st == SKED_OK &&
+            sked_i_schedule_arena(others->schedule[k]) < sked_i_schedule_arena(others->schedule[least]))
+            least = k;
+    }
+    sked_schedule *const s = others->schedule[least];
+    const double now = sked_clock();
+    if (st == SKED_OK)
+        st = pack(x, s, now + (x->limit.deadline - now) / 8, few_packings, err);
+    if (st == SKED_OK && sked_i_schedule_arena(s) < sked_i_schedule_arena(r->schedule[0])) {
+        others->schedule[least] = r->schedule[0];
+        r->schedule[0] = s;
+        snprintf(r->method, sizeof r->method, "%s", others->method);
     }
     return st;
 }
 
-/* Schedules within a limit of memory, or several of little memory. */
-static sked_status find_others(const stage *x, int round, double within, sked_result *others, sked_error *err)
+/* Schedules within a limit of memory, from what the first one holds to the arena; every other time several of
+ * little memory. */
+static sked_status find_others(const stage *x, int round, double arena, sked_result *others, sked_error *err)
 {
-    const bool limited = round % 2 == 1;
+    enum { limits = 4 };
     stage other = *x;
-    if (limited) {
+    if (round % 2 == 1) {
         other.method = "list";
-        other.within = within;
+        other.within = x->floor + (arena - x->floor) * (round / 2 % limits) / limits;
         other.solved.objective = SKED_OBJECTIVE_MAKESPAN;
     }
-    return solve(&other, round, 0.3, limited ? 1 : several, others, err);
+    return solve(&other, round, 0.3, several, others, err);
 }
 
 /* Where packing lost something, other schedules may be as good and lose less. */
@@ -396,20 +399,16 @@ static sked_status lower_arena(stage *x, sked_result *r, sked_error *err)
 {
     const int rounds = x->rounds > 0 ? few_rounds : most_rounds;
     sked_status st = SKED_OK;
-    double within = x->floor;
     for (int round = 1; round < rounds && st == SKED_OK; round++) {
+        const double arena = sked_i_schedule_arena(r->schedule[0]);
         sked_error why = {0};
         sked_result others = {.size = sizeof others};
-        double lost = 0;
-        if (sked_i_schedule_arena(r->schedule[0]) <= x->floor || sked_i_limit_reached(&x->limit))
+        if (arena <= x->floor || sked_i_limit_reached(&x->limit))
             break;
-        st = find_others(x, round, within, &others, &why);
+        st = find_others(x, round, arena, &others, &why);
         if (st == SKED_ERR_MEMORY)
             return sked_i_fail(err, st, "%s", why.message);
-        const bool found = st == SKED_OK;
-        st = found ? try_others(x, &others, r, &lost, err) : SKED_OK;
-        if (round % 2 == 1)
-            within = found ? fmax(0, within - lost) : (within + sked_i_schedule_arena(r->schedule[0])) / 2;
+        st = st == SKED_OK ? try_others(x, &others, r, err) : SKED_OK; /* a method may find none */
         sked_result_clear(&others);
     }
     return st;
