@@ -406,9 +406,11 @@ static sked_status lower_arena(stage *x, sked_result *r, sked_error *err)
         if (arena <= x->floor || sked_i_limit_reached(&x->limit))
             break;
         st = find_others(x, round, arena, &others, &why);
-        if (st == SKED_ERR_MEMORY)
-            return sked_i_fail(err, st, "%s", why.message);
-        st = st == SKED_OK ? try_others(x, &others, r, err) : SKED_OK; /* a method may find none */
+        const bool none = st == SKED_ERR_INFEASIBLE || st == SKED_ERR_STOPPED || st == SKED_ERR_UNSUPPORTED;
+        if (st == SKED_OK)
+            st = try_others(x, &others, r, err);
+        else
+            st = none ? SKED_OK : sked_i_fail(err, st, "%s", why.message);
         sked_result_clear(&others);
     }
     return st;
@@ -502,8 +504,10 @@ static sked_status conclude(const stage *x, double bound, sked_result *r, sked_e
     SKED_TRY(add_statistics(x, r, err));
     for (int32_t k = 0; k < r->count; k++) {
         sked_error why = {0};
-        if (sked_schedule_validate(x->asked, r->schedule[k], &why) != SKED_OK)
-            SKED_TRY(sked_i_fail(err, SKED_ERR_BUG, "an invalid schedule has addresses: %s", why.message));
+        st = sked_schedule_validate(x->asked, r->schedule[k], &why);
+        if (st != SKED_OK)
+            SKED_TRY(sked_i_fail(err, st == SKED_ERR_MEMORY ? st : SKED_ERR_BUG,
+                                 "an invalid schedule has addresses: %s", why.message));
     }
     r->build_seconds += x->seconds;
     r->seconds = sked_clock() - x->limit.begin;
