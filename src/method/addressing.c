@@ -343,7 +343,7 @@ static sked_status find(stage *x, sked_result *r, double *bound, sked_error *err
         const bool found = st == SKED_OK;
         if (round == 0 && found)
             *bound = r->lower_bound;
-        if (found && (st = keep_fitting(x, r, 0.25, &lost_all, err)) != SKED_OK)
+        if (found && (st = keep_fitting(x, r, 0.5, &lost_all, err)) != SKED_OK)
             return st;
         if (found && r->count > 0)
             return SKED_OK;
