@@ -74,6 +74,11 @@ typedef struct sked_error {
     sked_status status;
     char message[1000];
 } sked_error;
+/* How one begins, in C and C++: `sked_error err = SKED_ERROR_INIT;` */
+#define SKED_ERROR_INIT \
+    {                   \
+        SKED_OK, ""     \
+    }
 
 /* The meaning of a status as a short phrase; never NULL. */
 SKED_API const char *sked_status_text(sked_status status);
@@ -111,6 +116,9 @@ typedef struct sked_format_info {
 SKED_API int sked_format_count(void);
 SKED_API const sked_format_info *sked_format_at(int i);
 
+/* One sentence about something that did not end the call. It ends with the call. */
+typedef void (*sked_warning_fn)(void *data, const char *message);
+
 typedef struct sked_read_options {
     size_t size;
     const char *format; /* NULL: by extension, then by content */
@@ -121,6 +129,13 @@ typedef struct sked_read_options {
     int64_t max_bytes;   /* input limit; 0 = 8 GiB */
     const char
         *instance; /* of a file that has several: by name, or else by number from 1; NULL: the only one */
+    const char *const *profiles; /* more profiles, "FILE", or "TYPE=FILE": times on devices of that name or
+                                    type */
+    const char *const *dims;     /* "NAME=K": the sizes of symbolic dimensions; others count as 1 */
+    int n_profiles, n_dims;
+    sked_warning_fn note; /* what was assumed: ops without a measured time, dimensions; may be NULL */
+    void *note_data;
+    double memory; /* size of every value; 0: as the graph says */
 } sked_read_options;
 SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
 SKED_INIT_INPUT(sked_read_options)
@@ -536,6 +551,9 @@ SKED_API const sked_method_info *sked_method_find(const char *name);
 
 /* value: of the incumbent (NAN: none yet). bound: best proven. share: 0..1 of the limit used, NAN unknown. */
 typedef void (*sked_progress_fn)(void *data, const char *phase, double share, double value, double bound);
+/* A schedule of the problem as asked that is better than all before it, judged, and its value. It ends with
+ * the call. */
+typedef void (*sked_incumbent_fn)(void *data, const sked_schedule *s, double value);
 
 typedef struct sked_run_options {
     size_t size;
@@ -555,6 +573,8 @@ typedef struct sked_run_options {
     const char *backend; /* "cpu", "cuda" (SKED_CAN_CUDA) or "auto": a GPU where there is one and it is
                             quicker. NULL: auto */
     bool together;       /* every rank makes this call: incumbents are exchanged (sked_dist_best ends it) */
+    sked_incumbent_fn incumbent; /* every new incumbent of this rank, as it comes; may be NULL */
+    void *incumbent_data;
 } sked_run_options;
 SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
 SKED_INIT_INPUT(sked_run_options)
@@ -616,6 +636,49 @@ SKED_API void sked_result_clear(sked_result *r);
 SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, const char *path,
                                                       sked_error *err);
 
+/* ------------------------------------------------------------------ methods of your own */
+
+/* What a method sees of the run that it is part of; it ends with the call. */
+typedef struct sked_run sked_run;
+/* Offers schedules until sked_run_over says so, or it has no more. What fails ends the run with it. */
+typedef sked_status (*sked_method_fn)(void *data, sked_run *run, sked_error *err);
+
+typedef struct sked_method {
+    size_t size;
+    const char *name;           /* 1 to 31 of a-z, 0-9 and '-', that no other method has */
+    const char *summary;        /* one line */
+    uint32_t features;          /* SKED_CAN_*: problems that need others are refused before run is called */
+    const sked_option *options; /* up to 64, none of them a text; NULL: none */
+    int n_options;
+    sked_method_fn run;
+    void *data; /* for run */
+} sked_method;
+SKED_INIT_OUTPUT(sked_method)
+/*
+ * From now on the method is one of sked_method_at, and sked_method_run and sked_sweep run it by its name, on
+ * the thread that calls them. `auto` does not. Up to 64, for as long as the process lives: so must live what
+ * m points to. Any thread may register. ARGUMENT: what the fields above do not allow. examples/own_method.c
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_method_register(const sked_method *m, sked_error *err);
+/*
+ * The problem as methods solve it: that of the caller, but some rules have become others that say the same (a
+ * clock has become edges, a machine of equal devices a number). Schedules offered become schedules of the
+ * caller's problem again.
+ */
+SKED_API const sked_problem *sked_run_problem(const sked_run *run);
+/* What the caller asked for: seed, threads, iterations, a start, ... */
+SKED_API const sked_run_options *sked_run_options_of(const sked_run *run);
+/* Option i of the method: the number; of ENUM that of the choice, from 0; of BOOL 0 or 1. */
+SKED_API double sked_run_setting(const sked_run *run, int i);
+/* Time, a stop, or an incumbent that meets the bound: return. */
+SKED_API bool sked_run_over(const sked_run *run);
+/* The best schedule so far, of sked_run_problem; NULL before the first. It stays until the next offer. */
+SKED_API const sked_schedule *sked_run_incumbent(const sked_run *run);
+/* A schedule of sked_run_problem, copied, judged and ranked. INVALID with the first rule that it breaks. */
+SKED_API SKED_MUST_CHECK sked_status sked_run_offer(sked_run *run, const sked_schedule *s, sked_error *err);
+/* Complete schedules built or evaluated since the last call, for sked_result. */
+SKED_API void sked_run_evaluated(sked_run *run, int64_t count);
+
 /* ------------------------------------------------------------------ checking and measuring schedules */
 
 /*
@@ -655,6 +718,13 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_problem *p,
                                                                  const sked_schedule *s, double *peak,
                                                                  sked_error *err);
+/*
+ * The most of each resource that ops hold at a time, folded modulo II: peak[resources]. O((ops + demands) log
+ * ops + edges).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_resource_peaks(const sked_problem *p,
+                                                                  const sked_schedule *s, double *peak,
+                                                                  sked_error *err);
 /*
  * The registers of a schedule of whole cycles: (*bits)[k] is what values hold from cycle k to k + 1, all
  * iterations apart; *count reaches up to the last cycle that any is held over. At interval 1 their sum is the
@@ -713,6 +783,13 @@ SKED_INIT_INPUT(sked_report_data)
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
 
+/*
+ * One picture of several schedules, one under the other on one time axis, each named by its `method`; path
+ * ends in .svg. As sked_report_write. count: 1 to 100.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_report_write_all(const sked_report_data *const *data, int32_t count,
+                                                           const char *path, sked_error *err);
+
 /* Writes several schedules, one JSON object a line (.jsonl), all validated first. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
                                                           const sked_schedule *const *s, int32_t count,
@@ -743,13 +820,17 @@ SKED_API bool sked_file_same(const char *a, const char *b);
     X(II, "ii", "ii")                               \
     X(ALPHA, "alpha", "communication")              \
     X(MEMORY_LIMIT, "memory-limit", "memory-limit") \
-    X(CLOCK, "clock", "clock")
+    X(CLOCK, "clock", "clock")                      \
+    X(CAPACITY, "capacity", "capacity")
 typedef enum sked_sweep_parameter {
 #define SKED_X(name, text, axis) SKED_SWEEP_##name,
     SKED_SWEEP_LIST(SKED_X)
 #undef SKED_X
 } sked_sweep_parameter;
-/* Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. */
+/*
+ * Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. A capacity is
+ * the caller's to set: this leaves it alone.
+ */
 SKED_API void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p);
 
 typedef struct sked_sweep_options {
@@ -757,6 +838,7 @@ typedef struct sked_sweep_options {
     sked_sweep_parameter parameter;
     const double *values; /* each >= 0; a schedule is the warm start of the next value's, except for ii */
     int32_t n_values;
+    const char *resource; /* whose capacity is swept; NULL for other parameters */
 } sked_sweep_options;
 SKED_API void sked_sweep_options_init_sized(sked_sweep_options *opt, size_t size);
 SKED_INIT_INPUT(sked_sweep_options)
@@ -778,7 +860,7 @@ typedef struct sked_sweep_point {
 
 typedef struct sked_sweep_result {
     size_t size;
-    const char *parameter, *x, *y; /* names; the library's */
+    const char *parameter, *x, *y; /* names; the library's, of a capacity the graph's */
     sked_sweep_point **point;      /* [count] in the order of the values; fewer after a stop */
     int32_t count;
     int32_t knee; /* the point nearest to the best of both sides at once; -1: no point has a schedule */
@@ -932,14 +1014,16 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const s
  * target.
  */
 SKED_API const sked_problem *sked_target_truth(const sked_target *t);
+/*
+ * What it runs where, in which unit its times are, and which devices it has no counterpart for: a few
+ * sentences, one a line. It lives as long as the target.
+ */
+SKED_API const char *sked_target_about(const sked_target *t);
 /* Time of all ops on the best single device of the target: work / time is the speedup there. */
 SKED_API double sked_target_work(const sked_target *t);
 SKED_API void sked_target_destroy(sked_target *t);
 
 /* ------------------------------------------------------------------ robust scheduling */
-
-/* One sentence about something that did not end the call. It ends with the call. */
-typedef void (*sked_warning_fn)(void *data, const char *message);
 
 /*
  * Runs a schedule and sets *time: above 0, or 0 where no op takes time. start and finish, [ops] each, come
@@ -984,6 +1068,8 @@ typedef struct sked_robust_options {
     const sked_schedule *const *given; /* one-shot: candidates made before, valid ones of the problem, in
                                           place of those that `method` would make; NULL: it makes them */
     int32_t n_given;
+    sked_warning_fn note; /* at the start: what the target runs where; may be NULL */
+    void *note_data;
 } sked_robust_options;
 SKED_API void sked_robust_options_init_sized(sked_robust_options *opt, size_t size);
 SKED_INIT_INPUT(sked_robust_options)
@@ -1480,7 +1566,8 @@ typedef void (*sked_log_fn)(void *data, int level, const char *room, const char 
 /*
  * Listens to log lines up to a level: 1 runs, members, incumbents, bounds; 2 rounds, restarts, techniques;
  * 3 single steps. fn NULL: no longer. One listener for the whole process; it is called by one thread at a
- * time. False where the library was built without logging, as release builds are.
+ * time. False where the library was built without lines of that level, as releases are above 1: then it hears
+ * those below.
  */
 SKED_API bool sked_log_set(int level, sked_log_fn fn, void *data);
 

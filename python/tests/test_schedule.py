@@ -225,3 +225,16 @@ def test_addresses(diamond, tmp_path):
         sked.schedule(sized, 1, objective="arena", align=0)
     with pytest.raises(TypeError, match="offsets"):
         sked.schedule(sized, 1, offsets="yes")
+
+
+def test_one_op_by_its_name(diamond):
+    s = sked.schedule(diamond, 2).schedule
+    c = s["c"]
+    assert c == s[2] == s[-2] and (c.name, c.start, c.finish) == ("c", 2, 6) and c.device == s.device[2]
+    assert [op.name for op in s] == list("abcd")
+    assert sked.schedule(diamond).schedule["b"].device is None
+    with pytest.raises(sked.ArgumentError, match="no op called 'e'"):
+        s["e"]
+    with pytest.raises(IndexError):
+        s[4]
+    assert diamond.op_type("b") == "Mul" and diamond.durations("b") == {} == diamond.demand("b")

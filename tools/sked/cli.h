@@ -14,6 +14,7 @@
     X(train, "", 0, 0, "train a model that samples schedules")                                        \
     X(pack, "BUFFERS", 1, 1, "find offsets for buffers with given lifetimes, in the least memory")    \
     X(check, "GRAPH SCHEDULE", 2, 2, "validate a schedule: exit 0, or exit 8 and the broken rule")    \
+    X(compare, "GRAPH A B", 3, 3, "compare two schedules: what moved, busy time, transfers, memory")  \
     X(generate, "FAMILY", 1, 1, "generate graphs of a family")                                        \
     X(convert, "IN OUT", 2, 2, "convert a graph file, or export the problem for another solver")      \
     X(info, "GRAPH", 1, 1, "print sizes, depth, width, critical path and lower bound of a graph")     \
@@ -32,13 +33,14 @@ enum {
 
 /* ---------------------------------------------------------------- options: the only list */
 /* Groups of commands that share options. */
-#define ON_GRAPH   (ON(schedule) | ON(robust) | ON(sample) | ON(check) | ON(info) | ON(convert))
-#define ON_MACHINE (ON(schedule) | ON(check) | ON(info) | ON(convert))
+#define ON_CHECK   (ON(check) | ON(compare))
+#define ON_GRAPH   (ON(schedule) | ON(robust) | ON(sample) | ON_CHECK | ON(info) | ON(convert))
+#define ON_MACHINE (ON(schedule) | ON_CHECK | ON(info) | ON(convert))
 #define ON_SOLVE   (ON(schedule) | ON(info) | ON(convert))
 #define ON_DRAW    (ON(sample) | ON(robust))
 #define ON_WORK    (ON(schedule) | ON(robust) | ON(sample) | ON(train))
 #define ON_SHOW \
-    (ON(schedule) | ON(robust) | ON(check) | ON(info) | ON(pack) | ON(methods) | ON(formats) | ON(targets))
+    (ON(schedule) | ON(robust) | ON_CHECK | ON(info) | ON(pack) | ON(methods) | ON(formats) | ON(targets))
 
 /*
  * Field, kind, long name, value, preset, least, most, commands, help. Presets that the library has too
@@ -63,7 +65,7 @@ enum {
     X(align, INT, "align", "A", 1, 1, 1073741824, ON_MACHINE | ON(pack), "addresses are multiples of A")     \
     X(train_devices, INT, "devices", "N", 4, 1, 1000000, ON(train), "number of devices to train for")        \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
-      "scheduling method; `sked methods` lists them")                                                        \
+      "scheduling method; `sked methods` lists them; A,B,C: each for itself, side by side")                  \
     X(robust_method, TEXT, "method", "M", NULL, 0, 0, ON(robust),                                            \
       "--one-shot: candidates of this method only; without it, compare several methods")                     \
     X(objective, TEXT, "objective", "O", NULL, 0, 0, ON_SOLVE | ON(robust),                                  \
@@ -74,7 +76,8 @@ enum {
       "initiation interval of a pipelined loop; auto: find the smallest")                                    \
     X(alpha, REAL, "alpha", "A", 1, 0, 1e300, ON_SOLVE, "weight of communication in objective cost")         \
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", NULL, 0, 0, ON(schedule),                                   \
-      "schedule at every horizon, ii, alpha, memory-limit or clock of a range (horizon=10:40:5); show the "  \
+      "schedule at every horizon, ii, alpha, memory-limit, clock or capacity of a range (horizon=10:40:5, "  \
+      "MUL=1:4:1); show the "                                                                                \
       "trade-off; each "                                                                                     \
       "point gets --time-limit")                                                                             \
     X(curve, WRITE, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                         \
@@ -90,7 +93,13 @@ enum {
     X(resources, READ, "resources", "MODEL.xml", NULL, 0, 0, ON_GRAPH, "resource model of a GraphML loop")   \
     X(library, READ, "library", "LIB.json", NULL, 0, 0, ON_GRAPH,                                            \
       "op library: durations and units by op type")                                                          \
-    X(profile, READ, "profile", "FILE.json", NULL, 0, 0, ON_GRAPH, "measured durations by op name")          \
+    X(profile, SPECS, "profile", "[TYPE=]FILE", NO_VALUES, 0, 0, ON_GRAPH,                                   \
+      "measured durations by op name, or a trace; with TYPE=, times on devices of that name or type "        \
+      "(repeatable)")                                                                                        \
+    X(value_memory, REAL, "memory", "M", 0, 1e-300, 1e300, ON_GRAPH,                                         \
+      "size of every value, for graphs that say none")                                                       \
+    X(dim, LIST, "dim", "NAME=K", NO_VALUES, 0, 0, ON_GRAPH,                                                 \
+      "size of a symbolic dimension of an ONNX model (repeatable); others count as 1")                       \
     X(from, TEXT, "from", "FORMAT", NULL, 0, 0, ON_GRAPH,                                                    \
       "input format; without it, extension and content decide")                                              \
     X(instance, TEXT, "instance", "NAME", NULL, 0, 0, ON_GRAPH,                                              \
@@ -178,11 +187,13 @@ enum {
       "most edges that a recurrence of --back-edges spans")                                                  \
     X(output, OUTPUT, "output", "FILE", NO_VALUES, 0, 0, ON_WORK | ON(pack),                                 \
       "output file, short -o (repeatable): the extension selects the writer, - is standard output")          \
+    X(pictures, OUTPUT, "output", "FILE.svg", NO_VALUES, 0, 0, ON(compare),                                  \
+      "picture of both, one under the other, short -o (repeatable)")                                         \
     X(generated, PLACE, "output", "FILE|DIR", NO_VALUES, 0, 0, ON(generate),                                 \
       "output file or folder, short -o: the extension selects the writer, - is standard output")             \
     X(statistics, FLAG, "statistics", "", false, 0, 0, ON(schedule),                                         \
       "print what ran: calls, seconds, evaluations, offers, gain")                                           \
-    X(log, INT, "log", "LEVEL", 0, 1, 3, ON_WORK & ~ON(robust), "log to standard error; debug builds only")  \
+    X(log, INT, "log", "LEVEL", 0, 1, 3, ON_WORK & ~ON(robust), "log to standard error; 2, 3: debug builds") \
     X(json, FLAG, "json", "", false, 0, 0, ON_SHOW, "print one JSON object instead of text")                 \
     X(quiet, FLAG, "quiet", "", false, 0, 0, ON_WORK | ON(generate), "no progress, no notes")                \
     X(man, FLAG, "man", "", false, 0, 0, ON(help), "print the manual page (troff)")                          \
@@ -249,6 +260,18 @@ sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sk
 /* binding.c: units and registers of a schedule in text and JSON. */
 void print_binding(const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
 void json_binding(json_out *j, const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
+
+/* compare.c: each of --method A,B,C for itself, as a table and a picture. */
+sked_status run_methods_side_by_side(const arguments *a, const setup *s, const sked_run_options *opt,
+                                     sked_error *err);
+
+/* What goes between devices: a value once to each device that reads it, with the bytes of its largest edge
+ * there. */
+typedef struct traffic {
+    int64_t transfers;
+    double bytes;
+} traffic;
+sked_status count_traffic(const sked_problem *p, const sked_schedule *s, traffic *out, sked_error *err);
 
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);
