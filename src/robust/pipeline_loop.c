@@ -80,19 +80,21 @@ static void learn(loop *l)
 
 /* ------------------------------------------------------------------ schedules to choose from */
 
-static sked_status fitted_graph(const sked_i_path_model *m, sked_graph **out, sked_error *err)
+/* Delays as the model has them in a schedule; NULL: in one cycle. */
+static sked_status fitted_graph(sked_i_path_model *m, const sked_schedule *s, sked_graph **out,
+                                sked_error *err)
 {
     const sked_graph *g = m->problem->graph;
     sked_builder *b = NULL;
     sked_status st = SKED_OK;
     SKED_TRY(sked_builder_create(&b, err));
     SKED_TRY(sked_i_graph_copy(g, NULL, b, err));
+    (void)sked_i_path_chain(m, s);
     for (int32_t i = 0; i < g->n_ops; i++) {
         if (!sked_i_is_combinational(g, i))
             continue;
-        const double d = sked_i_path_delay(m, i);
-        SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_in], i, d, err));
-        SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_out], i, d, err));
+        SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_in], i, m->delay[i], err));
+        SKED_TRY(sked_i_builder_set(b, &sked_i_op_table[sked_i_op_delay_out], i, m->delay[i], err));
     }
     SKED_TRY(sked_builder_finish(b, out, err));
 cleanup:
@@ -180,13 +182,13 @@ static sked_status add_choice(loop *l, const sked_problem *p, double bias, sked_
 }
 
 /* Periods around the one that just meets the clock by a model, longer ones where no op would fit. */
-static sked_status try_periods(loop *l, const sked_i_path_model *m, int count, double bias, sked_error *err)
+static sked_status try_periods(loop *l, sked_i_path_model *m, int count, double bias, sked_error *err)
 {
     sked_problem p = *l->problem;
     sked_graph *g = NULL;
     sked_status st = SKED_OK;
     double longest = 0;
-    SKED_TRY(fitted_graph(m, &g, err));
+    SKED_TRY(fitted_graph(m, NULL, &g, err));
     p.graph = g;
     for (int32_t i = 0; i < g->n_ops; i++)
         longest = fmax(longest, fmax(sked_i_delay_in(g, i), sked_i_delay_out(g, i)));
@@ -368,7 +370,7 @@ static sked_status tell(loop *l, sked_pipeline_result *r, sked_error *err)
     sked_schedule *const s = l->trial[l->best].told.schedule;
     SKED_TRY(tell_stages(l, r, err));
     SKED_TRY(tell_parameters(l, r, err));
-    SKED_TRY(fitted_graph(&l->model, &r->graph, err));
+    SKED_TRY(fitted_graph(&l->model, s, &r->graph, err));
     r->clock = fmax(sked_i_path_chain(&l->model, s), 1e-6 * l->problem->clock);
     r->overhead = sked_i_path_overhead(&l->model);
     sked_problem fitted = *l->problem;
