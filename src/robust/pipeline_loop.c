@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PERIODS = 40 };
+enum { PERIODS = 40, CHOICES = PERIODS + 10 };
 
 typedef struct trial {
     sked_pipeline_trial told;
@@ -39,7 +39,7 @@ typedef struct loop {
     trial *trial;                   /* [budget] */
     sked_i_path_data *data;         /* [budget] of those that succeeded */
     int32_t trials, runs, best;
-    choice choice[PERIODS + 1];
+    choice choice[CHOICES];
     int choices;
     double begin, measuring; /* seconds */
     char failure[600];
@@ -125,29 +125,31 @@ static bool is_known(const loop *l, const sked_schedule *s)
     return false;
 }
 
-/* A pipeline that missed the clock by little may meet it when it is placed once more, from another seed. */
+/* Pipelines that missed the clock by little may meet it when they are placed again, from other seeds. */
 static sked_status add_again(loop *l, sked_error *err)
 {
+    enum { times = 3 };
     const double clock = l->problem->clock, noise = 0.03;
-    const trial *near = NULL;
-    for (int32_t k = 0; k < l->trials; k++) {
-        const trial *t = &l->trial[k];
-        int same = 0;
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; k < l->trials && l->choices < CHOICES && st == SKED_OK; k++) {
+        const sked_pipeline_trial *const t = &l->trial[k].told;
+        double sum = 0;
+        int32_t same = 0, later = 0;
         for (int32_t i = 0; i < l->trials; i++)
-            same += same_starts(t->told.schedule, l->trial[i].told.schedule);
-        if (t->told.time > clock && t->told.time < clock * (1 + 2 * noise) && same <= 1 &&
-            (near == NULL || t->told.time < near->told.time))
-            near = t;
-    }
-    if (near == NULL)
-        return SKED_OK;
-    choice *c = &l->choice[l->choices];
-    const sked_status st = sked_schedule_clone(near->told.schedule, &c->schedule, err);
-    if (st == SKED_OK) {
-        c->value = near->told.value;
-        c->path = near->told.time;
+            if (same_starts(t->schedule, l->trial[i].told.schedule)) {
+                same++;
+                later += i > k;
+                sum += l->trial[i].told.time;
+            }
+        const double mean = sum / same; /* not a number where a run failed */
+        if (later > 0 || same >= times || !(mean > clock && mean < clock * (1 + 2 * noise)))
+            continue;
+        choice *const c = &l->choice[l->choices];
+        st = sked_schedule_clone(t->schedule, &c->schedule, err);
+        c->value = t->value;
+        c->path = mean;
         c->deviation = noise;
-        l->choices++;
+        l->choices += st == SKED_OK;
     }
     return st;
 }
@@ -234,7 +236,7 @@ static int choose(const loop *l)
         const choice *c = &l->choice[k];
         const double z = sked_i_log(l->problem->clock / c->path) / c->deviation,
                      chance = 1 / (1 + sked_i_exp(fmin(300, -1.7 * z)));
-        if (c->value >= known || (met && chance < 0.02))
+        if (c->value >= known || (met && chance < 0.005))
             continue;
         const double score = (known - c->value) * chance;
         if (which < 0 || score > best) {
