@@ -52,18 +52,19 @@ static double expected_time(const loop *l, double chain)
     return fmax(1e-9 * l->problem->clock, sked_i_path_overhead(&l->model) + chain);
 }
 
-/* Logarithm by which measured paths are off what was expected, and the deviation of it; old runs count too.
- */
+/* Logarithm by which measured paths are off what is expected now, and its deviation; those near the clock
+ * count. */
 static void look_back(const loop *l, double *bias, double *deviation)
 {
     double sum = 0, squares = 0, n = 0;
     for (int32_t k = 0; k < l->trials; k++) {
         if (isnan(l->trial[k].told.time))
             continue;
-        const double off = sked_i_log(l->trial[k].told.time / expected_time(l, l->trial[k].chain));
-        sum += off;
-        squares += off * off;
-        n++;
+        const double weight = sked_i_path_weight(l->problem->clock, l->trial[k].told.time),
+                     off = sked_i_log(l->trial[k].told.time / expected_time(l, l->trial[k].chain));
+        sum += weight * off;
+        squares += weight * off * off;
+        n += weight;
     }
     *bias = sum / (n + 1);
     *deviation = sqrt((0.02 + squares - *bias * sum) / (n + 2));
@@ -125,15 +126,18 @@ static bool is_known(const loop *l, const sked_schedule *s)
     return false;
 }
 
-/* Pipelines that missed the clock by little may meet it when they are placed again, from other seeds. */
-static sked_status add_again(loop *l, sked_error *err)
+/*
+ * Pipelines that missed the clock by little may meet it when they are placed again, from other seeds: nearer
+ * to what is expected, as that counts for one more run.
+ */
+static sked_status add_again(loop *l, double bias, sked_error *err)
 {
     enum { times = 3 };
-    const double clock = l->problem->clock, noise = 0.03;
+    const double clock = l->problem->clock, noise = 0.04;
     sked_status st = SKED_OK;
     for (int32_t k = 0; k < l->trials && l->choices < CHOICES && st == SKED_OK; k++) {
         const sked_pipeline_trial *const t = &l->trial[k].told;
-        double sum = 0;
+        double sum = expected_time(l, l->trial[k].chain) * sked_i_exp(bias);
         int32_t same = 0, later = 0;
         for (int32_t i = 0; i < l->trials; i++)
             if (same_starts(t->schedule, l->trial[i].told.schedule)) {
@@ -141,7 +145,7 @@ static sked_status add_again(loop *l, sked_error *err)
                 later += i > k;
                 sum += l->trial[i].told.time;
             }
-        const double mean = sum / same; /* not a number where a run failed */
+        const double mean = sum / (same + 1); /* not a number where a run failed */
         if (later > 0 || same >= times || !(mean > clock && mean < clock * (1 + 2 * noise)))
             continue;
         choice *const c = &l->choice[l->choices];
@@ -217,7 +221,7 @@ static sked_status find_choices(loop *l, sked_error *err)
     for (int k = 0; k < l->choices; k++)
         l->choice[k].deviation =
             sqrt(deviation * deviation + l->choice[k].deviation * l->choice[k].deviation);
-    st = add_again(l, err);
+    st = add_again(l, bias, err);
 cleanup:
     return st;
 }

@@ -142,9 +142,9 @@ static void add_row(sked_i_path_model *m, const double *x, double time, double w
  */
 static double weight_of(const sked_i_path_model *m, int32_t op, double time, double longest)
 {
-    const double share = time / m->problem->clock, overhead = sked_i_path_overhead(m),
+    const double overhead = sked_i_path_overhead(m),
                  near = (overhead + m->arrival[op]) / (overhead + longest);
-    return (share < 1 ? share * share : 1 / (share * share)) *
+    return sked_i_path_weight(m->problem->clock, time) *
            (m->cuts != NULL && longest > 0 ? near * near * near * near * near * near * near * near : 1);
 }
 

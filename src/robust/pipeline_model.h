@@ -47,6 +47,11 @@ double sked_i_path_chain(sked_i_path_model *m, const sked_schedule *s);
 /* How far the longest chain of the schedule that sked_i_path_chain saw last may be off: a standard deviation.
  */
 double sked_i_path_doubt(sked_i_path_model *m);
+/* Stages whose time is near the period count most. */
+static inline double sked_i_path_weight(double clock, double time)
+{
+    return time < clock ? time * time / (clock * clock) : clock * clock / (time * time);
+}
 double sked_i_path_overhead(const sked_i_path_model *m);
 /* Learns from all runs. */
 void sked_i_path_fit(sked_i_path_model *m, const sked_i_path_data *data, int32_t runs);
