@@ -4,12 +4,13 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
 SECONDS_PER_TARGET ?= 60
+PYTHONS ?= 3.9 3.10 3.11 3.12 3.13
 MINUTES ?= 60
 # nvcc is often installed without being on the path.
 CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 export CUDACXX
 
-.PHONY: all tests test python python-asan python-tsan demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
+.PHONY: all tests test python wheel wheel-test python-asan python-tsan demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi static static-test debug format soak valgrind \
 	check-format lint clean evidence evidence-full site site-test package package-test
 
 all: build/build.ninja
@@ -32,8 +33,16 @@ tests: build/tests/CTestTestfile.cmake
 # The Python package and what its tests need, into build/venv. `make -j test` has two of these at a time, but never two
 # builds in one folder.
 python: build/tests/CTestTestfile.cmake | $(filter tests,$(patsubst test,tests,$(MAKECMDGOALS)))
-	@cmake --build build -j $(JOBS) --target sked_static
+	@cmake --build build -j $(JOBS) --target sked_static sked_tool
 	@python/setup.sh build
+
+# A wheel that carries its libraries, build/wheel/*.whl, for every CPython from 3.9 on; and a test that installs it in a fresh
+# environment of each of PYTHONS that is here, and uses it.
+wheel: python
+	@python/wheel.sh build
+
+wheel-test: wheel
+	@tests/wheel.sh build/wheel $(PYTHONS)
 
 # Everything public of the Python package with arguments of all kinds, for SECONDS_PER_TARGET seconds, and its threads: linked
 # with the library under AddressSanitizer and UBSan, and under ThreadSanitizer.
@@ -135,6 +144,15 @@ mpi:
 	@scripts/setup.sh build mpi
 	@cmake --preset mpi >/dev/null
 	@cmake --build build/mpi -j $(JOBS)
+
+# build/static/sked: the command as one file, for machines that have none of its libraries; and what it must be able to do there.
+static:
+	@scripts/setup.sh build static
+	@cmake --preset static >/dev/null
+	@cmake --build build/static -j $(JOBS) --target sked_tool
+
+static-test: static
+	@tests/static.sh build/static/sked
 
 debug:
 	@scripts/setup.sh build test mpi

@@ -1,10 +1,11 @@
-# make install: command, libraries, header, pkg-config file, CMake package, manual pages, completion.
+# make install: command, libraries, header, pkg-config file, CMake package, manual pages, completion, examples.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS sked_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS sked_shared EXPORT sked-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS sked_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS sked_static EXPORT sked-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(DIRECTORY include/sked DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT sked-targets NAMESPACE sked:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sked)
 set_target_properties(sked_shared PROPERTIES EXPORT_NAME sked)
@@ -12,6 +13,7 @@ set_target_properties(sked_shared PROPERTIES EXPORT_NAME sked)
 # From the folder of the pkg-config file to the prefix: a libdir may have several parts (lib/x86_64-linux-gnu).
 file(RELATIVE_PATH SKED_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" SKED_PC_PREFIX "${SKED_PC_PREFIX}")
+string(REPLACE ";" " " SKED_PC_STATIC "${SKED_STATIC_FLAGS}")
 configure_file(cmake/sked.pc.in sked.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/sked.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 configure_file(cmake/sked-config.cmake.in sked-config.cmake @ONLY)

@@ -1,10 +1,11 @@
 # What targets that run schedules use where it is installed. hwloc tells cores from hardware threads.
 include(GNUInstallDirs)
-pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
+if(NOT SKED_STATIC) # its archive wants one of libudev, which Debian has not
+  pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
+endif()
 if(HWLOC_FOUND)
   set_property(SOURCE src/target/cores.c src/target/threads.c APPEND PROPERTY COMPILE_DEFINITIONS SKED_WITH_HWLOC)
   list(APPEND SKED_TARGET_LIBRARIES PkgConfig::HWLOC)
-  set(SKED_PC_HWLOC " hwloc")
 endif()
 
 # SimGrid runs in a program of its own (tools/simgrid says why); the library only has to find it.

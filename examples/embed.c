@@ -30,7 +30,7 @@ static sked_status build(sked_graph **out, sked_error *err)
 
 int main(void)
 {
-    sked_error err = {0};
+    sked_error err = SKED_ERROR_INIT;
     sked_graph *graph = NULL;
     sked_problem problem;
     sked_result result;

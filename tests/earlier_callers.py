@@ -23,7 +23,7 @@ DROPPED = {
     "sked_problem": [1, 2, 3, 4],
     "sked_metrics": [1, 2],
     "sked_diversity": [1],
-    "sked_run_options": [1, 3],
+    "sked_run_options": [2, 3, 5],
     "sked_result": [1, 2, 4],
     "sked_sample_options": [1, 2],
     "sked_samples": [1],
@@ -36,9 +36,9 @@ DROPPED = {
     "sked_bind_options": [1],
     "sked_binding": [1],
 }
-# A sweep without its values is none: it never had fewer fields. Only runs of Yosys and nextpnr fill a sked_pipeline_result,
+# A sweep without its values is none, nor is a method without its function: they never had fewer fields. Only runs of Yosys and nextpnr fill a sked_pipeline_result,
 # which is as it was first; tests/ice40.py has those.
-WHOLE = {"sked_sweep_options", "sked_pipeline_result"}
+WHOLE = {"sked_sweep_options", "sked_pipeline_result", "sked_method"}
 
 PROGRAM = r"""
 #include <sked/sked.h>

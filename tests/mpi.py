@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two and three processes over MPI: what each command shares, what comes out once, and how a job ends.
 
-Usage: mpi.py SKED [CASE...], a command built with MPI. Ends with the line that scripts/count.py counts."""
+Usage: mpi.py SKED PLAIN [CASE...], commands built with MPI and without. Ends with the line that scripts/count.py counts."""
 import json
 import os
 import shutil
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-SKED = os.path.abspath(sys.argv[1])
+SKED, PLAIN = map(os.path.abspath, sys.argv[1:3])  # with MPI and without
 # Ranks on any machine: as root, and with fewer cores than ranks.
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none"]
@@ -347,6 +347,14 @@ def refused(one, two):
     assert err.count("sked: ") == 1 and "all ranks take the same command" in err, (one, two, out, err)
 
 
+def a_build_without_mpi_is_refused():
+    graph("g.json", 30)
+    line = [PLAIN, "schedule", "g.json", "--devices", "2", "--time-limit", "0.1"]
+    out, err = end(launch((3, line)), 6)
+    assert out == "" and err.count("has begun 3 processes") == 1 and "make mpi" in err, (out, err)
+    assert "makespan" in end(launch((1, line)))[0]
+
+
 def other_commands_run_once():
     g = graph("g.json", 20)
     for line in (f"info {g}", "--version", "formats", f"convert {g} -  --to dot"):
@@ -358,7 +366,7 @@ CASES = [f for f in list(globals().values()) if callable(f) and getattr(f, "__mo
 
 
 def main():
-    chosen = [f for f in CASES if not sys.argv[2:] or f.__name__ in sys.argv[2:]]
+    chosen = [f for f in CASES if not sys.argv[3:] or f.__name__ in sys.argv[3:]]
     passed = failed = 0
     home = os.getcwd()
     for case in chosen:

@@ -35,7 +35,11 @@ check() {
     expect "makespan 135" "$root/usr/bin/sked" schedule examples/cholesky.json --devices 4
     expect "find a good schedule" gzip -dc "$root/usr/share/man/man1/sked-schedule.1.gz"
     expect "complete " cat "$root/usr/share/bash-completion/completions/sked"
+    expect "makespan 6190" "$root/usr/bin/sked" schedule "$root/usr/share/doc/sked/examples/recommender.json" --devices 13
     # shellcheck disable=SC2046 # flags are several words
+    cc "$root/usr/share/doc/libsked-dev/examples/own_method.c" $(pkg-config --cflags --libs sked) -lm -o "$work/embed" || fail "pkg-config"
+    expect "scatter: makespan" "$work/embed" "$root/usr/share/doc/sked/examples/recommender.json"
+    # shellcheck disable=SC2046
     cc examples/embed.c $(pkg-config --cflags --libs sked) -o "$work/embed" || fail "pkg-config"
     expect "makespan 5" "$work/embed"
     printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' 'project(embed C)' "find_package(sked $version REQUIRED)" \

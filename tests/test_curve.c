@@ -1,9 +1,11 @@
 /* Value over time: what a curve keeps, how those of threads are merged, and what runs note. */
 #include "test.h"
 
+#include "graph/graph.h"
 #include "schedule/value_curve.h"
 
 #include <math.h>
+#include <pthread.h>
 
 enum { OPS = 120 };
 
@@ -204,6 +206,78 @@ static void bounds_at_the_interval_have_a_method(void **state)
     sked_graph_destroy(g);
 }
 
+/* ------------------------------------------------------------------ incumbents */
+
+/* What a run told of its incumbents. */
+typedef struct listener {
+    const sked_problem *problem;
+    sked_schedule *last;
+    int count;
+    double value;
+    pthread_t thread;
+} listener;
+
+static void hear(void *data, const sked_schedule *s, double value)
+{
+    listener *l = data;
+    sked_metrics m = {.size = sizeof m};
+    OK(sked_schedule_validate(l->problem, s, err));
+    OK(sked_schedule_measure(l->problem, s, &m, err));
+    assert_true(m.value == value && (l->count == 0 || value <= l->value));
+    assert_true(pthread_equal(pthread_self(), l->thread));
+    assert_true((s->phase != NULL) == (l->problem->clock > 0));
+    sked_schedule_destroy(l->last);
+    OK(sked_schedule_clone(s, &l->last, err));
+    l->value = value;
+    l->count++;
+}
+
+static void listen_to(const char *method, const sked_problem *p, int threads, int least)
+{
+    listener l = {.problem = p, .thread = pthread_self()};
+    sked_result r = {.size = sizeof r};
+    sked_run_options opt;
+    sked_run_options_init(&opt);
+    opt.threads = threads;
+    opt.iterations = 30;
+    opt.time_limit = INFINITY;
+    opt.incumbent = hear;
+    opt.incumbent_data = &l;
+    OK(sked_method_run(method, p, &opt, &r, err));
+    assert_true(l.count >= least && l.value == r.value);
+    const size_t size = (size_t)p->graph->n_ops * sizeof *l.last->start;
+    assert_int_equal(l.last->ops, p->graph->n_ops);
+    assert_memory_equal(l.last->start, r.schedule[0]->start, size);
+    sked_schedule_destroy(l.last);
+    sked_result_clear(&r);
+}
+
+/* Each is better than the one before, of the problem as asked, on the caller's thread; the last is the
+ * result. */
+static void incumbents_are_told(void **state)
+{
+    (void)state;
+    sked_graph *g = layered("int:1,20"), *chained = NULL;
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = 3;
+    p.bandwidth = 2;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        listen_to("brkga", &p, threads, 2);
+        listen_to("auto", &p, threads, 2);
+    }
+    const sked_read_options how = {.size = sizeof how, .library = SKED_SOURCE_DIR "/examples/delays.json"};
+    OK(sked_graph_read(SKED_SOURCE_DIR "/examples/fir.dot", &how, &chained, err));
+    sked_problem_init(&p, chained);
+    p.clock = 4;
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.io = SKED_IO_ALIGNED;
+    p.horizon = 12;
+    listen_to("auto", &p, 1, 1);
+    sked_graph_destroy(chained);
+    sked_graph_destroy(g);
+}
+
 static void lines_are_written(void **state)
 {
     (void)state;
@@ -236,6 +310,7 @@ int main(void)
         cmocka_unit_test(descents_note_improvements),
         cmocka_unit_test(proofs_end_the_curve),
         cmocka_unit_test(bounds_at_the_interval_have_a_method),
+        cmocka_unit_test(incumbents_are_told),
         cmocka_unit_test(lines_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,11 @@ typedef struct sked_error {
     sked_status status;
     char message[1000];
 } sked_error;
+/* How one begins, in C and C++: `sked_error err = SKED_ERROR_INIT;` */
+#define SKED_ERROR_INIT \
+    {                   \
+        SKED_OK, ""     \
+    }
 
 /* The meaning of a status as a short phrase; never NULL. */
 SKED_API const char *sked_status_text(sked_status status);
@@ -524,6 +529,9 @@ SKED_API const sked_method_info *sked_method_find(const char *name);
 
 /* value: of the incumbent (NAN: none yet). bound: best proven. share: 0..1 of the limit used, NAN unknown. */
 typedef void (*sked_progress_fn)(void *data, const char *phase, double share, double value, double bound);
+/* A schedule of the problem as asked that is better than all before it, judged, and its value. It ends with
+ * the call. */
+typedef void (*sked_incumbent_fn)(void *data, const sked_schedule *s, double value);
 
 typedef struct sked_run_options {
     size_t size;
@@ -543,6 +551,8 @@ typedef struct sked_run_options {
     const char *backend; /* "cpu", "cuda" (SKED_CAN_CUDA) or "auto": a GPU where there is one and it is
                             quicker. NULL: auto */
     bool together;       /* every rank makes this call: incumbents are exchanged (sked_dist_best ends it) */
+    sked_incumbent_fn incumbent; /* every new incumbent of this rank, as it comes; may be NULL */
+    void *incumbent_data;
 } sked_run_options;
 SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
 SKED_INIT_INPUT(sked_run_options)
@@ -603,6 +613,49 @@ SKED_API void sked_result_clear(sked_result *r);
  */
 SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, const char *path,
                                                       sked_error *err);
+
+/* ------------------------------------------------------------------ methods of your own */
+
+/* What a method sees of the run that it is part of; it ends with the call. */
+typedef struct sked_run sked_run;
+/* Offers schedules until sked_run_over says so, or it has no more. What fails ends the run with it. */
+typedef sked_status (*sked_method_fn)(void *data, sked_run *run, sked_error *err);
+
+typedef struct sked_method {
+    size_t size;
+    const char *name;           /* 1 to 31 of a-z, 0-9 and '-', that no other method has */
+    const char *summary;        /* one line */
+    uint32_t features;          /* SKED_CAN_*: problems that need others are refused before run is called */
+    const sked_option *options; /* up to 64, none of them a text; NULL: none */
+    int n_options;
+    sked_method_fn run;
+    void *data; /* for run */
+} sked_method;
+SKED_INIT_OUTPUT(sked_method)
+/*
+ * From now on the method is one of sked_method_at, and sked_method_run and sked_sweep run it by its name, on
+ * the thread that calls them. `auto` does not. Up to 64, for as long as the process lives: so must live what
+ * m points to. Any thread may register. ARGUMENT: what the fields above do not allow. examples/own_method.c
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_method_register(const sked_method *m, sked_error *err);
+/*
+ * The problem as methods solve it: that of the caller, but some rules have become others that say the same (a
+ * clock has become edges, a machine of equal devices a number). Schedules offered become schedules of the
+ * caller's problem again.
+ */
+SKED_API const sked_problem *sked_run_problem(const sked_run *run);
+/* What the caller asked for: seed, threads, iterations, a start, ... */
+SKED_API const sked_run_options *sked_run_options_of(const sked_run *run);
+/* Option i of the method: the number; of ENUM that of the choice, from 0; of BOOL 0 or 1. */
+SKED_API double sked_run_setting(const sked_run *run, int i);
+/* Time, a stop, or an incumbent that meets the bound: return. */
+SKED_API bool sked_run_over(const sked_run *run);
+/* The best schedule so far, of sked_run_problem; NULL before the first. It stays until the next offer. */
+SKED_API const sked_schedule *sked_run_incumbent(const sked_run *run);
+/* A schedule of sked_run_problem, copied, judged and ranked. INVALID with the first rule that it breaks. */
+SKED_API SKED_MUST_CHECK sked_status sked_run_offer(sked_run *run, const sked_schedule *s, sked_error *err);
+/* Complete schedules built or evaluated since the last call, for sked_result. */
+SKED_API void sked_run_evaluated(sked_run *run, int64_t count);
 
 /* ------------------------------------------------------------------ checking and measuring schedules */
 
@@ -1391,7 +1444,8 @@ typedef void (*sked_log_fn)(void *data, int level, const char *room, const char 
 /*
  * Listens to log lines up to a level: 1 runs, members, incumbents, bounds; 2 rounds, restarts, techniques;
  * 3 single steps. fn NULL: no longer. One listener for the whole process; it is called by one thread at a
- * time. False where the library was built without logging, as release builds are.
+ * time. False where the library was built without lines of that level, as releases are above 1: then it hears
+ * those below.
  */
 SKED_API bool sked_log_set(int level, sked_log_fn fn, void *data);
 

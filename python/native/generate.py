@@ -13,9 +13,10 @@ import cffi
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Python functions that C calls (python/sked/_call.py, _robust.py).
+# Python functions that C calls (python/sked/_call.py, _run.py, _learn.py, _robust.py).
 CALLBACKS = """
 extern "Python" void sked_py_progress(void *, const char *, double, double, double);
+extern "Python" void sked_py_incumbent(void *, const sked_schedule *, double);
 extern "Python" void sked_py_train(void *, const sked_train_progress *);
 extern "Python" void sked_py_warning(void *, const char *);
 extern "Python" sked_status sked_py_measure(void *, const sked_schedule *, double *, double *,

@@ -14,6 +14,7 @@ import importlib
 from typing import Any
 
 from ._call import Progress
+from ._compare import compare
 from ._convert import from_networkx, from_onnx, from_torch
 from ._errors import (
     ArgumentError,
@@ -55,7 +56,16 @@ from ._native import lib as _lib
 from ._problem import Bound, Problem
 from ._robust import Measured, Member, Parameter, Plan, RobustResult, measure, robust
 from ._run import Result, bounds, schedule
-from ._schedule import Schedule, Simulation, diversity, read_schedule, simulate, validate
+from ._schedule import (
+    Schedule,
+    ScheduledOp,
+    Simulation,
+    diversity,
+    read_schedule,
+    simulate,
+    validate,
+)
+from ._sweep import Sweep, SweepPoint, sweep
 
 __version__: str = _text(_lib.sked_version())
 
@@ -90,13 +100,17 @@ __all__ = [
     "Sampler",
     "Samples",
     "Schedule",
+    "ScheduledOp",
     "Simulation",
     "StoppedError",
+    "Sweep",
+    "SweepPoint",
     "Target",
     "TrainProgress",
     "UnsupportedError",
     "attributes",
     "bounds",
+    "compare",
     "diversity",
     "families",
     "formats",
@@ -115,6 +129,7 @@ __all__ = [
     "sample",
     "schedule",
     "simulate",
+    "sweep",
     "target_options",
     "targets",
     "train",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import inspect
 import operator
 import os
-from typing import Any, Callable, Dict, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple, Type, TypeVar, Union, cast
 
 import numpy as np
 
-from ._errors import ArgumentError, c_text
-from ._native import ffi
+from ._errors import ArgumentError, c_text, text
+from ._native import ffi, lib
 
 _Kind = TypeVar("_Kind")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _INT32 = (-(2**31), 2**31 - 1)
 
 # Ranges of fields that are narrower than their C type, whatever the struct.
@@ -31,6 +35,49 @@ _RANGES: Dict[str, Tuple[int, int]] = {
 def named_kind(value: object) -> str:
     """How a message calls what was given."""
     return type(value).__name__
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """" (did you mean 'x'?)", or "" where none of the names is near."""
+    kept, answer = [c_text(name) for name in names], ffi.new("char[]", 200)
+    known = ffi.new("const char *[]", kept)
+    return text(lib.sked_suggest(c_text(word), known, len(kept), answer, len(answer)))
+
+
+def keywords(*more: str) -> Callable[[_Function], _Function]:
+    """A keyword that a function does not have is answered with the nearest of those that it has.
+
+    Args:
+        more: those that it has beside the ones of its signature.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        listed = inspect.signature(function).parameters.values()
+        names = [p.name for p in listed if p.kind in kinds] + list(more)
+        known = frozenset(names)
+
+        @functools.wraps(function)
+        def checked(*arguments: Any, **options: Any) -> Any:
+            for word in options:
+                if word not in known:
+                    called = function.__qualname__.replace(".__init__", "")
+                    hint = nearest(word, (name for name in names if name != "self"))
+                    raise TypeError(f"{called} has no argument {word!r}{hint}")
+            return function(*arguments, **options)
+
+        return cast(_Function, checked)
+
+    return decorate
+
+
+def needed(module: str, extra: str) -> Any:
+    """An optional package; where it is missing the error says how it comes."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as cause:
+        package = module.split(".")[0]
+        raise ImportError(f"this needs {package}: pip install 'libsked[{extra}]'") from cause
 
 
 def integer(value: Any, what: str, least: int = _INT32[0], most: int = _INT32[1]) -> int:

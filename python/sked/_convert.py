@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
+from ._check import keywords, needed, nearest
 from ._errors import ArgumentError, c_text
 from ._graph import Graph, attributes, pairs, parse, read
 from ._native import lib
@@ -25,11 +26,23 @@ def _number(name: str, value: float) -> Any:
     return int(value) if kind == lib.SKED_ATTRIBUTE_COUNT else value
 
 
+def _attribute(given: Optional[str], preset: str, rows: List[Dict[str, Any]], what: str) -> str:
+    """The name of an attribute. Of one that the caller names, some row must have it."""
+    if given is None:
+        return preset
+    c_text(given)
+    if rows and not any(given in row for row in rows):
+        hint = nearest(given, sorted({str(name) for row in rows for name in row}))
+        raise ArgumentError(f"no {what} of the network has the attribute {given!r}{hint}")
+    return given
+
+
+@keywords()
 def from_networkx(
     network: "networkx.Graph[Any]",
     *,
-    duration: str = "duration",
-    bytes: str = "bytes",
+    duration: Optional[str] = None,
+    bytes: Optional[str] = None,
     name: str = "",
 ) -> Graph:
     """A graph from a networkx DiGraph or MultiDiGraph.
@@ -41,15 +54,18 @@ def from_networkx(
 
     Args:
         network: a directed graph.
-        duration: attribute of nodes that holds their duration; 1 where it is missing.
-        bytes: attribute of edges that holds the bytes that pass; 0 where it is missing.
+        duration: attribute of nodes that holds their duration, 1 where it is missing; None: "duration". One that
+            is named must be there.
+        bytes: likewise of edges, the bytes that pass, 0 where it is missing; None: "bytes".
         name: of the graph; "": that of the network.
     """
     # Who has a network has networkx imported.
     kind = getattr(sys.modules.get("networkx"), "Graph", None)
     if kind is None or not isinstance(network, kind):
         raise TypeError(f"from_networkx wants a networkx graph, not {type(network).__name__}")
-    c_text(duration), c_text(bytes), c_text(name)
+    nodes = [data for _, data in network.nodes(data=True)]
+    duration = _attribute(duration, "duration", nodes, "node")
+    bytes = _attribute(bytes, "bytes", [data for *_, data in network.edges(data=True)], "edge")
     if not network.is_directed():
         raise ArgumentError("from_networkx wants a directed graph: which op comes first?")
     graph = Graph(name or str(network.name))
@@ -70,9 +86,7 @@ def from_networkx(
 
 def to_networkx(graph: Graph) -> "networkx.MultiDiGraph[Any]":
     """What `Graph.to_networkx` gives."""
-    import networkx
-
-    network: "networkx.MultiDiGraph[Any]" = networkx.MultiDiGraph(
+    network: "networkx.MultiDiGraph[Any]" = needed("networkx", "networkx").MultiDiGraph(
         name=graph.name, resources=graph.resources
     )
     names, types = graph.names, graph.types

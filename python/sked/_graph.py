@@ -13,7 +13,19 @@ import numpy as np
 
 from ._arrays import Texts, column, pointer, view, wanted_column
 from ._built import file_of, finished
-from ._check import c_option, c_path, c_path_option, fill, flag, instance, integer, named_kind, real
+from ._check import (
+    c_option,
+    c_path,
+    c_path_option,
+    fill,
+    flag,
+    instance,
+    integer,
+    keywords,
+    named_kind,
+    nearest,
+    real,
+)
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -298,7 +310,7 @@ class Graph:
         """Distances of the edges, in the order of `edges`; a read-only view."""
         return self._edge_column("distance", "i4")  # type: ignore[no-any-return]
 
-    def op_name(self, op: int) -> str:
+    def op_name(self, op: OpKey) -> str:
         """Name of an op: the one it was given, or its index."""
         op = self._checked(op)
         size = 256
@@ -310,12 +322,14 @@ class Graph:
                 return name.decode()
             size *= 16
 
-    def op_type(self, op: int) -> Optional[str]:
+    def op_type(self, op: OpKey) -> Optional[str]:
         """Type of an op; None: untyped."""
         found = lib.sked_graph_op_type(self._c, self._checked(op))
         return None if found == ffi.NULL else text(found)
 
-    def _checked(self, op: int) -> int:
+    def _checked(self, op: OpKey) -> int:
+        if isinstance(op, str):
+            return self.index(op)
         number = integer(op, "op")
         if not 0 <= number < lib.sked_graph_op_count(self._c):
             raise ArgumentError(f"there is no op {op}: the graph has {len(self)}")
@@ -347,7 +361,7 @@ class Graph:
             for r in range(lib.sked_graph_resource_count(g))
         }
 
-    def demand(self, op: int) -> Dict[str, float]:
+    def demand(self, op: OpKey) -> Dict[str, float]:
         """What an op holds, by name of the resource."""
         op = self._checked(op)
         amounts = {
@@ -355,7 +369,7 @@ class Graph:
         }
         return {name: float(amount) for name, amount in amounts.items() if amount > 0}
 
-    def durations(self, op: int) -> Dict[str, Optional[float]]:
+    def durations(self, op: OpKey) -> Dict[str, Optional[float]]:
         """Times of an op by device name or type; None: it cannot run there."""
         op = self._checked(op)
         found: Dict[str, Optional[float]] = {}
@@ -470,7 +484,9 @@ class Graph:
 def _info(name: str, of_edges: bool) -> Any:
     info = lib.sked_attribute_find(c_text(name))
     if info == ffi.NULL or info.of_edges != of_edges:
-        raise ArgumentError(f"{'edges' if of_edges else 'ops'} have no attribute called {name!r}")
+        which, others = ("edges", ()) if of_edges else ("ops", ("type", "durations", "demand"))
+        hint = nearest(name, (*attributes(of_edges=of_edges), *others))
+        raise ArgumentError(f"{which} have no attribute called {name!r}{hint}")
     return info
 
 
@@ -492,6 +508,7 @@ def attributes(*, of_edges: bool) -> List[str]:
     return [text(info.name) for info in infos if info.of_edges == wanted]
 
 
+@keywords()
 def read(
     path: "Union[str, os.PathLike[str]]",
     *,
@@ -524,6 +541,7 @@ def _read_options(kept: List[Any]) -> Any:
     return options
 
 
+@keywords()
 def parse(
     data: Union[str, bytes],
     name: str = "graph.json",
@@ -556,6 +574,7 @@ def parse(
     return Graph._take(out)
 
 
+@keywords()
 def from_arrays(
     duration: "ArrayLike",
     from_: "ArrayLike" = (),

@@ -16,22 +16,24 @@ from typing import (
     Optional,
     Sequence,
     Union,
+    overload,
 )
 
 import numpy as np
 
 from ._arrays import view
 from ._call import LongCall, ProgressFunction, Settings, keep_failure
-from ._check import c_path, c_path_option, fill, flag, integer
+from ._check import c_path, c_path_option, fill, flag, integer, keywords, needed
 from ._errors import ArgumentError, c_text, call
 from ._graph import Graph
 from ._machine import MachineLike
 from ._native import ffi, lib
-from ._problem import Problem, as_problem
+from ._problem import PROBLEM, Problem, as_problem
 from ._run import fill_common, limit_of
-from ._schedule import Schedule
+from ._schedule import Schedule, diversity
 
 if TYPE_CHECKING:
+    import pandas
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
@@ -80,7 +82,7 @@ class Sampler:
 
 
 class Samples:
-    """Schedules that were drawn, as arrays. An index gives one of them as a `Schedule`.
+    """Schedules that were drawn, as arrays. An index gives one of them as a `Schedule`, a slice a list of them.
 
     Attributes:
         problem: of all of them.
@@ -123,7 +125,15 @@ class Samples:
         """Number of schedules."""
         return int(self._c.count)
 
-    def __getitem__(self, i: int) -> Schedule:
+    @overload
+    def __getitem__(self, i: int) -> Schedule: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> List[Schedule]: ...
+
+    def __getitem__(self, i: Union[int, slice]) -> Union[Schedule, List[Schedule]]:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
         number = integer(i, "the number of a schedule")
         index = number + len(self) if number < 0 else number
         if not 0 <= index < len(self):
@@ -132,6 +142,18 @@ class Samples:
 
     def __iter__(self) -> Iterator[Schedule]:
         return (self[i] for i in range(len(self)))
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A DataFrame with one row per schedule: makespan, log_prob, temperature, and how far it is from
+        the best of them: ged in percent, d_inv, d_sen."""
+        pandas = needed("pandas", "pandas")
+        columns = {name: getattr(self, name) for name in ("makespan", "log_prob", "temperature")}
+        table = pandas.DataFrame(columns)
+        if len(self) > 0:
+            best = self[int(self.makespan.argmin())]
+            far = pandas.DataFrame([diversity((best, schedule)) for schedule in self])
+            table = table.join(far)
+        return table
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Writes one JSON object a line (.jsonl), as `sked sample` does."""
@@ -142,6 +164,7 @@ class Samples:
         return f"<sked.Samples: {len(self)} schedules{best}>"
 
 
+@keywords(*PROBLEM)
 def sample(
     graph: Union[Graph, Problem],
     machine: MachineLike = None,
@@ -282,13 +305,14 @@ def _graph_spec(graphs: Union[TrainItem, Sequence[TrainItem]], folder: str) -> s
     return ",".join(words)
 
 
+@keywords()
 def train(
     graphs: Union[TrainItem, Sequence[TrainItem]],
     *,
     devices: int = 4,
     steps: int = 0,
     minutes: Optional[float] = None,
-    resume: "Union[str, os.PathLike[str], None]" = None,
+    resume: "Union[Sampler, str, os.PathLike[str], None]" = None,
     output: "Union[str, os.PathLike[str], None]" = None,
     settings: Optional[Mapping[str, Any]] = None,
     seed: int = 0,
@@ -304,7 +328,7 @@ def train(
         devices: to train for.
         steps: updates in all, those of a resumed model counted; 0: no limit.
         minutes: None: no limit. One of the two limits must be given.
-        resume: model file to go on with.
+        resume: a `Sampler` that was trained, or its model file, to go on with.
         output: model file, written at every validation and at the end.
         settings: `sked.train_options()` lists them.
         seed: of the random numbers.
@@ -320,6 +344,9 @@ def train(
     long, pairs = LongCall(progress), Settings(settings)
     out = ffi.new("sked_sampler **")
     with tempfile.TemporaryDirectory(prefix="sked-") as folder:
+        if isinstance(resume, Sampler):
+            given, resume = resume, os.path.join(folder, "resume.safetensors")
+            given.save(resume, optimiser=True)
         kept: List[Any] = [
             c_text(_graph_spec(graphs, folder)),
             c_path_option(resume),

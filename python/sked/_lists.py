@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ._call import Settings
-from ._check import c_option, fill
+from ._check import c_option, fill, keywords
 from ._errors import c_text, call, text
 from ._graph import Graph
 from ._native import ffi, lib
@@ -178,6 +178,7 @@ def reports() -> List[Report]:
     return [Report(text(r.name), text(r.extension), text(r.summary)) for r in _all("report")]
 
 
+@keywords()
 def generate(
     family: str,
     nodes: int = 100,

@@ -8,7 +8,7 @@ import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ._built import file_of, finished
-from ._check import c_option, c_path, flag, integer, real
+from ._check import c_option, c_path, flag, integer, keywords, real
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -48,6 +48,7 @@ class Machine:
         >>> m.add_link("cpu", "gpu", latency=10, bandwidth=2500)
     """
 
+    @keywords()
     def __init__(
         self, name: str = "", *, latency: Optional[float] = None, bandwidth: Optional[float] = None
     ) -> None:
@@ -65,6 +66,7 @@ class Machine:
             call(lib.sked_machine_builder_set_link, self._builder, *given)
 
     @classmethod
+    @keywords()
     def identical(
         cls, devices: int, *, latency: float = 0.0, bandwidth: float = math.inf
     ) -> "Machine":
@@ -106,6 +108,7 @@ class Machine:
             raise ArgumentError("the machine is in use, or made of equal devices: it is read-only")
         return self._builder
 
+    @keywords()
     def add_device(
         self,
         name: str,
@@ -131,6 +134,7 @@ class Machine:
             call(lib.sked_machine_builder_add_device, self._open(), *given)
         return int(out[0])
 
+    @keywords()
     def add_link(
         self,
         from_: str,
@@ -153,6 +157,7 @@ class Machine:
         with self._lock:
             call(lib.sked_machine_builder_add_link, self._open(), *given, flag(oneway, "oneway"))
 
+    @keywords()
     def add_duration(self, op: str, time: Optional[float], *, on: Optional[str] = None) -> None:
         """Adds a measured time of an op on this machine to its profile (`Graph.profiled`).
 

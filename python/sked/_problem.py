@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, TypedDict, Union
 import numpy as np
 
 from ._arrays import column, pointer
-from ._check import c_option, c_path, fill, real
+from ._check import c_option, c_path, fill, keywords, nearest, real
 from ._errors import ArgumentError, call, text
 from ._graph import Graph, pairs
 from ._machine import Machine, MachineLike
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class ProblemOptions(TypedDict, total=False):
     """Keyword arguments of `Problem`; functions of a graph and a machine take them, too."""
 
+    devices: Optional[int]
     objective: Optional[str]
     horizon: Optional[float]
     ii: Union[float, str, None]
@@ -35,12 +36,16 @@ class ProblemOptions(TypedDict, total=False):
     fix_start: Any
 
 
+PROBLEM = tuple(ProblemOptions.__annotations__)
+
+
 def _named(enumeration: str, name_of: Any) -> Dict[str, int]:
     """Numbers of an enumeration of the library by their names."""
     return {text(name_of(k)): k for k in sorted(ffi.typeof(enumeration).elements)}
 
 
-def _choice(what: str, word: Any, names: Dict[str, int]) -> int:
+def choice(what: str, word: Any, names: Dict[str, int]) -> int:
+    """The number of a name."""
     if not isinstance(word, str):
         raise TypeError(f"{what}: a text is wanted, not {type(word).__name__}")
     if word not in names:
@@ -59,6 +64,7 @@ class Problem:
         graph: what to run.
         machine: where; a number stands for that many equal devices, None for no devices (resource
             pools only).
+        devices: that many equal devices, in place of a machine.
         objective: "makespan", "resource", "memory", "cost" or "ii". None: makespan, or ii where ii
             is "auto".
         horizon: latest finish allowed.
@@ -77,11 +83,13 @@ class Problem:
     What a problem is made of stays: arrays are copied.
     """
 
+    @keywords()
     def __init__(
         self,
         graph: Graph,
         machine: MachineLike = None,
         *,
+        devices: Optional[int] = None,
         objective: Optional[str] = None,
         horizon: Optional[float] = None,
         ii: Union[float, str, None] = None,
@@ -96,7 +104,11 @@ class Problem:
     ) -> None:
         if not isinstance(graph, Graph):
             raise TypeError(f"graph: a Graph or a Problem, not {_named_kind(graph, 'sked.read')}")
+        if machine is not None and devices is not None:
+            raise ArgumentError("machine and devices are two ways to say where: name one of them")
         self._graph, self._machine = graph, _machine_of(machine)
+        if devices is not None:
+            self._machine = Machine.identical(devices)
         if objective is None:
             objective = "ii" if isinstance(ii, str) and ii == "auto" else "makespan"
         self._objective = objective
@@ -105,9 +117,9 @@ class Problem:
         p = self._c = ffi.new("sked_problem *")
         lib.sked_problem_init_sized(p, ffi.sizeof("sked_problem"), graph._c)
         self._place()
-        p.objective = _choice("objective", objective, names)
-        p.lifetime = _choice("lifetime", lifetime, lifetimes)
-        p.io = _choice("io", io, _named("sked_io", lib.sked_io_name))
+        p.objective = choice("objective", objective, names)
+        p.lifetime = choice("lifetime", lifetime, lifetimes)
+        p.io = choice("io", io, _named("sked_io", lib.sked_io_name))
         for field, value in (
             ("horizon", horizon),
             ("alpha", alpha),
@@ -256,7 +268,8 @@ def _capacities(graph: Graph, given: Optional[Mapping[str, float]]) -> Optional[
     capacities = graph.resources
     for name, capacity in wanted:
         if name not in capacities:
-            raise ArgumentError(f"the graph has no resource called {name!r}")
+            hint = nearest(str(name), capacities)
+            raise ArgumentError(f"the graph has no resource called {name!r}{hint}")
         capacities[name] = real(capacity, "capacity")
     return np.array(list(capacities.values()), dtype="f8")
 

@@ -20,16 +20,17 @@ import numpy as np
 
 from ._arrays import numbers, view, wanted_column
 from ._call import LongCall, ProgressFunction, Settings, keep_failure
-from ._check import c_option, c_path_option, fill, instance, integer
+from ._check import c_option, c_path_option, fill, instance, integer, keywords
 from ._errors import ArgumentError, DeviceError, c_text, text
 from ._graph import Graph
 from ._machine import Machine, MachineLike
 from ._native import ffi, lib
-from ._problem import Problem, as_problem
+from ._problem import PROBLEM, Problem, as_problem
 from ._run import fill_common, limit_of
 from ._schedule import Schedule, run_order, shown
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
@@ -105,6 +106,7 @@ class Measured(NamedTuple):
     finish: "Optional[NDArray[np.float64]]"
 
 
+@keywords()
 def measure(schedule: Schedule, target: str, *, seed: int = 0) -> Measured:
     """Runs a schedule on a target.
 
@@ -257,6 +259,23 @@ class RobustResult:
         """Speedup on the target of the best after 1, 2, ... measurements."""
         return np.array(self.measurements["best"])
 
+    def save(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
+        """Writes the winner, with what was measured; the extension picks what it becomes.
+
+        Args:
+            path: as for `Schedule.save`; .html is the report of the loop, .machine.json the fitted machine.
+            format: name of a report, where the extension does not say it.
+        """
+        self.schedule.save(path, format)
+
+    def plot(self, axes: "Optional[matplotlib.axes.Axes]" = None) -> "matplotlib.axes.Axes":
+        """`Schedule.plot` of the winner.
+
+        Args:
+            axes: to draw into; None: a new figure's.
+        """
+        return self.schedule.plot(axes)
+
     def _repr_html_(self) -> str:
         return shown(self, self.schedule)
 
@@ -378,6 +397,7 @@ def _called(function: Any) -> str:
     return name if isinstance(name, str) else type(function).__name__
 
 
+@keywords(*PROBLEM)
 def robust(
     graph: Union[Graph, Problem],
     machine: MachineLike = None,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
-from ._call import LongCall, ProgressFunction, Settings
-from ._check import c_option, fill, instance, real
-from ._errors import ArgumentError, c_text, text
+from ._call import LongCall, ProgressFunction, Settings, keep_failure
+from ._check import c_option, c_path, fill, function, instance, keywords, real
+from ._errors import ArgumentError, c_text, call, text
 from ._graph import Graph
 from ._machine import MachineLike
 from ._native import ffi, lib
-from ._problem import Bound, Problem, as_problem
+from ._problem import PROBLEM, Bound, Problem, as_problem
 from ._schedule import Schedule, shown
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     from typing_extensions import Unpack
 
     from ._problem import ProblemOptions
@@ -75,6 +77,8 @@ class Result:
             "optimal": self.optimal,
             "seconds": self.seconds,
             "seed": seed,
+            "curve": c_result.curve,
+            "n_curve": c_result.n_curve,
         }
         owner = (c_result, self._method)
         self.schedules: Tuple[Schedule, ...] = tuple(
@@ -108,6 +112,27 @@ class Result:
     def curve(self) -> List[Dict[str, Any]]:
         """Value over time: seconds, evaluations, value and bound at each improvement of either."""
         return [_row(self._c.curve[i][0]) for i in range(self._c.n_curve)]
+
+    def save(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
+        """Writes the best schedule, with how it was found; the extension picks what it becomes.
+
+        Args:
+            path: as for `Schedule.save`; .jsonl has all schedules, one a line.
+            format: name of a report, where the extension does not say it.
+        """
+        if format is None and os.fspath(path).endswith(".jsonl"):
+            all_ = ffi.cast("const sked_schedule *const *", self._c.schedule)
+            call(lib.sked_schedules_write, self.problem._c, all_, self._c.count, c_path(path))
+        else:
+            self.schedule.save(path, format)
+
+    def plot(self, axes: "Optional[matplotlib.axes.Axes]" = None) -> "matplotlib.axes.Axes":
+        """`Schedule.plot` of the best one.
+
+        Args:
+            axes: to draw into; None: a new figure's.
+        """
+        return self.schedule.plot(axes)
 
     def _repr_html_(self) -> str:
         return shown(self, self.schedule)
@@ -145,6 +170,63 @@ def limit_of(value: Optional[float], name: str = "time_limit") -> float:
     return limit
 
 
+def run_options(
+    long: LongCall,
+    kept: List[Any],
+    pairs: Settings,
+    time_limit: Optional[float],
+    iterations: int,
+    start: Optional[Schedule],
+) -> Any:
+    """What a run and a sweep have; the caller keeps what it stands on."""
+    options = ffi.new("sked_run_options *")
+    lib.sked_run_options_init_sized(options, ffi.sizeof("sked_run_options"))
+    options.time_limit = limit_of(time_limit)
+    pairs.give(options)
+    fill(options, iterations=iterations)
+    if start is not None:
+        kept.append(instance(start, Schedule, "start")._c)
+        options.start = kept[-1]
+    if long.progress is not None:
+        options.progress, options.progress_data = lib.sked_py_progress, long.handle
+    return options
+
+
+IncumbentFunction = Callable[[Schedule], Optional[bool]]
+
+
+class _Searching(LongCall):
+    """A run that tells its incumbents."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        progress: Optional[ProgressFunction],
+        incumbent: Optional[IncumbentFunction],
+    ) -> None:
+        super().__init__(progress)
+        self.problem = problem
+        self.incumbent = function(incumbent, "incumbent")
+
+    def tell_incumbent(self, c_schedule: Any) -> None:
+        if self.incumbent is None or self.raised is not None:
+            return
+        copy = ffi.new("sked_schedule **")
+        call(lib.sked_schedule_clone, c_schedule, copy)
+        owner = ffi.gc(copy[0], lib.sked_schedule_destroy)
+        if self.incumbent(Schedule._take(self.problem, owner, owner)) is False:
+            self.guard.stop = 1
+
+
+def sked_py_incumbent(data: Any, c_schedule: Any, value: float) -> None:
+    long: _Searching = ffi.from_handle(data)
+    long.tell_incumbent(c_schedule)
+
+
+ffi.def_extern(onerror=keep_failure)(sked_py_incumbent)
+
+
+@keywords(*PROBLEM)
 def schedule(
     graph: Union[Graph, Problem],
     machine: MachineLike = None,
@@ -160,6 +242,7 @@ def schedule(
     top: int = 0,
     min_distance: float = 0.0,
     progress: Optional[ProgressFunction] = None,
+    incumbent: Optional[IncumbentFunction] = None,
     backend: Optional[str] = None,
     **problem: "Unpack[ProblemOptions]",
 ) -> Result:
@@ -181,8 +264,10 @@ def schedule(
         min_distance: least distance between two kept ones, GED in percent.
         progress: is told where the search stands. Where it returns False the search ends with its
             incumbent.
+        incumbent: is given every schedule that is better than all before it, as it is found. Where it returns
+            False the search ends.
         backend: "cpu", "cuda" or "auto".
-        **problem: as for `Problem`: objective, horizon, ii, alpha, capacity, memory_limit,
+        **problem: as for `Problem`: devices, objective, horizon, ii, alpha, capacity, memory_limit,
             lifetime, fix_device, fix_start.
 
     Raises:
@@ -191,18 +276,12 @@ def schedule(
         Interrupted: Ctrl-C; `.result` has the incumbent.
     """
     p = as_problem(graph, machine, problem)
-    long, pairs, kept = LongCall(progress), Settings(settings), [c_text(method)]
-    options = ffi.new("sked_run_options *")
-    lib.sked_run_options_init_sized(options, ffi.sizeof("sked_run_options"))
-    options.time_limit = limit_of(time_limit)
+    long, pairs, kept = _Searching(p, progress, incumbent), Settings(settings), [c_text(method)]
+    options = run_options(long, kept, pairs, time_limit, iterations, start)
     fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
-    pairs.give(options)
-    fill(options, iterations=iterations, candidates=candidates, top=top, min_distance=min_distance)
-    if start is not None:
-        kept.append(instance(start, Schedule, "start")._c)
-        options.start = kept[-1]
-    if progress is not None:
-        options.progress, options.progress_data = lib.sked_py_progress, long.handle
+    fill(options, candidates=candidates, top=top, min_distance=min_distance)
+    if incumbent is not None:
+        options.incumbent, options.incumbent_data = lib.sked_py_incumbent, long.handle
     out = ffi.gc(ffi.new("sked_result *"), lib.sked_result_clear)
     out.size = ffi.sizeof("sked_result")
     outcome = long.run(lib.sked_method_run, kept[0], p._c, options, out)
@@ -214,6 +293,7 @@ def schedule(
     return found
 
 
+@keywords(*PROBLEM)
 def bounds(
     graph: Union[Graph, Problem], machine: MachineLike = None, **problem: "Unpack[ProblemOptions]"
 ) -> Bound:

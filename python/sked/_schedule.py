@@ -7,20 +7,21 @@ import html
 import math
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Union
 
 import numpy as np
 
 from ._arrays import column, numbers, owned, pointer, view, wanted_column
 from ._call import LongCall
-from ._check import c_option, c_path, fill, flag, instance, integer, real
+from ._check import c_option, c_path, fill, flag, instance, integer, keywords, needed, real
 from ._errors import ArgumentError, call
-from ._graph import Graph
+from ._graph import Graph, OpKey
 from ._machine import MachineLike
 from ._native import ffi, lib
-from ._problem import Problem, as_problem
+from ._problem import PROBLEM, Problem, as_problem
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import networkx
     import pandas
     from numpy.typing import ArrayLike, NDArray
@@ -32,10 +33,26 @@ _MOST_SHOWN = 20_000  # a picture of more ops is larger than what a notebook bea
 _ROW = np.dtype([("start", "f8"), ("finish", "f8"), ("device", "i4")])
 
 
+class ScheduledOp(NamedTuple):
+    """Where and when one op runs.
+
+    Attributes:
+        name: of the op.
+        start: of the op.
+        finish: of the op.
+        device: by number; None: there are no devices.
+    """
+
+    name: str
+    start: float
+    finish: float
+    device: Optional[int]
+
+
 class Schedule:
     """A start for every op, and a device where there are devices.
 
-    In a notebook it shows itself as a Gantt chart.
+    In a notebook it shows itself as a Gantt chart. An index or a name gives one op: `schedule["mul"].start`.
 
     Args:
         problem: what it is a schedule of.
@@ -44,6 +61,7 @@ class Schedule:
         ii: initiation interval of a pipelined one; 0: it is not.
     """
 
+    @keywords()
     def __init__(
         self,
         problem: Problem,
@@ -98,6 +116,17 @@ class Schedule:
     def __len__(self) -> int:
         """Number of ops."""
         return int(self._c.ops)
+
+    def __getitem__(self, op: OpKey) -> ScheduledOp:
+        n, graph = len(self), self.problem.graph
+        i = graph.index(op) if isinstance(op, str) else integer(op, "op")
+        if not -n <= i < n:
+            raise IndexError(f"there are {n} ops, none is number {op}")
+        i %= n
+        device = None if self.device is None else int(self.device[i])
+        start = float(self._c.start[i])
+        time = lib.sked_problem_duration(self.problem._c, i, device or 0)
+        return ScheduledOp(graph.op_name(i), start, start + time, device)
 
     @property
     def start(self) -> "NDArray[np.float64]":
@@ -180,6 +209,7 @@ class Schedule:
         """Asks the independent judge; raises InvalidScheduleError with the first broken rule."""
         call(lib.sked_schedule_validate, self.problem._c, self._c)
 
+    @keywords()
     def bind(self, time_limit: float = 1.0, *, iterations: int = 0, seed: int = 0) -> "Schedule":
         """A copy whose ops have units of their pools and whose values have registers.
 
@@ -240,8 +270,7 @@ class Schedule:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A DataFrame with one row per op: name, type, device (by name), start, finish."""
-        import pandas
-
+        pandas = needed("pandas", "pandas")
         graph, machine = self.problem.graph, self.problem.machine
         columns: Dict[str, Any] = {"name": graph.names, "type": graph.types}
         if self.device is not None and machine is not None:
@@ -283,6 +312,16 @@ class Schedule:
             self.save(path)
             with open(path, encoding="utf-8") as f:
                 return f.read()
+
+    def plot(self, axes: "Optional[matplotlib.axes.Axes]" = None) -> "matplotlib.axes.Axes":
+        """The Gantt chart as matplotlib draws it: a row for each device, a colour for each type of op.
+
+        Args:
+            axes: to draw into; None: a new figure's.
+        """
+        from ._plot import gantt
+
+        return gantt(self, axes)
 
     def svg(self) -> str:
         """The Gantt chart as SVG."""
@@ -336,6 +375,7 @@ def shown(result: object, schedule: Schedule) -> str:
     return f'{line}<img src="data:image/svg+xml;base64,{picture}" alt="Gantt chart">'
 
 
+@keywords(*PROBLEM)
 def read_schedule(
     path: "Union[str, os.PathLike[str]]",
     graph: Union[Graph, Problem],
@@ -357,6 +397,7 @@ def read_schedule(
     return Schedule._take(p, owner, owner)
 
 
+@keywords(*PROBLEM)
 def validate(
     schedule: Schedule,
     graph: Union[Graph, Problem, None] = None,
@@ -381,6 +422,7 @@ def validate(
     call(lib.sked_schedule_validate, p._c, schedule._c)
 
 
+@keywords(*PROBLEM)
 def simulate(
     graph: Union[Graph, Problem],
     machine: MachineLike = None,
@@ -451,16 +493,21 @@ class Simulation:
         return f"<sked.Simulation: makespan {self.makespan}>"
 
 
-def diversity(schedules: List[Schedule]) -> Dict[str, float]:
+def of_one_graph(schedules: Iterable[Schedule]) -> List[Schedule]:
+    """As a list, of one schedule at least."""
+    found = [instance(s, Schedule, "schedules") for s in schedules]
+    if not found:
+        raise ArgumentError("schedules: wants one at least")
+    if any(s.problem.graph is not found[0].problem.graph for s in found):
+        raise ArgumentError("schedules: wants those of one graph")
+    return found
+
+
+def diversity(schedules: Iterable[Schedule]) -> Dict[str, float]:
     """Mean distance between pairs of schedules of one problem: ged in percent, d_inv, d_sen."""
-    schedules = [instance(s, Schedule, "schedules") for s in schedules]
-    if not schedules:
-        raise ArgumentError("diversity wants schedules")
-    p = schedules[0].problem
-    if any(s.problem.graph is not p.graph for s in schedules):
-        raise ArgumentError("diversity wants schedules of one graph")
+    found = of_one_graph(schedules)
     out = ffi.new("sked_diversity *")
     out.size = ffi.sizeof("sked_diversity")
-    array = ffi.new("const sked_schedule *[]", [s._c for s in schedules])
-    call(lib.sked_schedules_diversity, p._c, array, len(schedules), out)
+    array = ffi.new("const sked_schedule *[]", [s._c for s in found])
+    call(lib.sked_schedules_diversity, found[0].problem._c, array, len(found), out)
     return {"ged": out.ged, "d_inv": out.d_inv, "d_sen": out.d_sen}

@@ -258,3 +258,16 @@ def test_threads_share_the_first_use():
     [t.start() for t in threads]
     [t.join() for t in threads]
     assert len(seen) == 8 and len(set(seen)) == 1
+
+
+def test_networkx_names_what_must_be_there():
+    networkx = pytest.importorskip("networkx")
+    net = networkx.DiGraph()
+    net.add_node("a", costs=2)
+    net.add_edge("a", "b", volume=3)
+    with pytest.raises(sked.ArgumentError, match="no node .* 'cost' .did you mean 'costs'"):
+        sked.from_networkx(net, duration="cost")
+    with pytest.raises(sked.ArgumentError, match="no edge .* 'size'"):
+        sked.from_networkx(net, bytes="size")
+    assert sked.from_networkx(net, duration="costs").duration.tolist() == [2, 1]
+    assert sked.from_networkx(net).duration.tolist() == [1, 1]

@@ -107,3 +107,25 @@ def test_interrupt_gives_the_model(diamond):
     with pytest.raises(sked.Interrupted) as caught:
         sked.train(diamond, devices=2, minutes=5, settings={"batch": 4}, progress=progress)
     assert caught.value.result.steps >= 2
+
+
+def test_a_slice_and_a_table(recommender):
+    pytest.importorskip("pandas")
+    drawn = sked.sample(recommender, 3, candidates=30)
+    assert drawn[:10] == [drawn[i] for i in range(10)] and drawn[::-1][0] == drawn[len(drawn) - 1]
+    table = drawn.to_pandas()
+    assert table.shape[0] == len(drawn) and table["makespan"].tolist() == drawn.makespan.tolist()
+    pair = sked.diversity([drawn[0], drawn[3]])
+    assert table.loc[3, ["ged", "d_inv", "d_sen"]].tolist() == [pair[k] for k in ("ged", "d_inv", "d_sen")]
+    assert table.loc[0, "ged"] == 0 and sked.diversity(drawn[:5])["ged"] == pytest.approx(sked.diversity(drawn[4::-1])["ged"])
+    assert list(sked.sample(sked.generate("layered", 1), 1, candidates=2).to_pandas()["ged"]) == [0]
+
+
+def test_training_goes_on_with_a_sampler():
+    how = {"settings": {"dim": 16, "layers": 1, "graphs": 1, "batch": 8}, "devices": 2}
+    first = sked.train("layered:6-9", steps=2, **how)
+    again = sked.train("layered:6-9", steps=4, resume=first, **how)
+    whole = sked.train("layered:6-9", steps=4, **how)
+    assert (first.steps, again.steps, whole.steps) == (2, 4, 4)
+    g = sked.generate("layered", 12)
+    assert list(sked.sample(g, 2, model=again, candidates=5)) == list(sked.sample(g, 2, model=whole, candidates=5))

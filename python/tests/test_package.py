@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 import sked
@@ -127,3 +128,48 @@ def test_the_notebook_runs(monkeypatch):
         o for c in book.cells for o in c.get("outputs", ()) if "text/html" in o.get("data", {})
     ]
     assert any("data:image/svg+xml" in o.data["text/html"] for o in pictures)
+
+
+def test_what_is_missing_names_an_extra_that_there_is(monkeypatch, recommender):
+    with open(os.path.join(ROOT, "pyproject.toml"), encoding="utf-8") as f:
+        extras = set(re.findall(r"^(\w+) = \[", f.read().split("[project.optional-dependencies]")[1].split("\n[")[0], flags=re.M))
+    for name in ("pandas", "networkx", "matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, name, None)
+    r = sked.schedule(recommender, 2, method="heft")
+    calls = [r.plot, r.schedule.to_pandas, recommender.to_networkx, lambda: sked.compare([r])]
+    calls += [sked.sample(recommender, 2, candidates=2).to_pandas]
+    named = set()
+    for call in calls:
+        with pytest.raises(ImportError, match="pip install 'libsked") as raised:
+            call()
+        named |= set(re.findall(r"libsked\[(\w+)\]", str(raised.value)))
+    assert named == {"pandas", "networkx", "plot"} and named <= extras
+    folders = [os.path.join(ROOT, part) for part in ("python/sked", "src", "tools", "docs")]
+    said = subprocess.run(["grep", "-rhoE", r"libsked\[[a-z]+\]", *folders], capture_output=True, text=True).stdout
+    assert set(re.findall(r"\[(\w+)\]", said)) <= extras
+
+
+@pytest.mark.parametrize("way", [[sys.executable, "-m", "sked"], [os.path.join(sysconfig.get_path("scripts"), "sked")]])
+def test_the_command(way, tmp_path):
+    def run(*words):
+        return subprocess.run([*way, *words], cwd=tmp_path, capture_output=True, text=True)
+
+    assert run("--version").stdout.startswith(f"sked {sked.__version__}")
+    done = run("schedule", os.path.join(ROOT, "examples", "cholesky.json"), "--devices", "4", "-o", "plan.json")
+    assert done.returncode == 0 and "makespan 135" in done.stdout and (tmp_path / "plan.json").exists()
+    assert run("schedule", "none.json").returncode == 4
+
+
+def test_without_a_command_it_says_so(monkeypatch, tmp_path):
+    """Beside this package there is none, and the only one on the path is the script that asks."""
+    import sked.__main__ as command
+
+    script = tmp_path / "sked"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(command, "__file__", str(tmp_path / "none" / "__main__.py"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert command._program() == str(script)
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    with pytest.raises(SystemExit, match="not installed with this package"):
+        command._program()

@@ -177,3 +177,11 @@ def test_bad_targets(diamond):
     with pytest.raises(sked.ArgumentError, match="time limit or a number of iterations"):
         sked.robust(diamond, 2, target="proxy", time_limit=None)
     assert sked.robust(diamond, 2, target="proxy", time_limit=None, iterations=5).time == 7
+
+
+def test_a_result_is_saved(diamond, tmp_path):
+    r = sked.robust(diamond, 2, target="linear", measurements=3, iterations=5)
+    for name in ("s.json", "s.html", "m.machine.json"):
+        r.save(tmp_path / name)
+    assert sked.read_schedule(tmp_path / "s.json", diamond, 2) == r.schedule
+    assert len(sked.Machine.read(tmp_path / "m.machine.json")) == 2

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import inspect
 import math
 import os
+import pickle
 import signal
 import threading
 import time
@@ -305,3 +307,154 @@ def test_lists():
     assert kinds <= {"int", "real", "bool", "enum", "text"}
     assert all(o.choices for m in methods.values() for o in m.options if o.kind == "enum")
     assert np.all([o.range is not None for o in sked.train_options() if o.kind in ("int", "real")])
+
+
+def test_devices_as_a_keyword(diamond):
+    assert sked.schedule(diamond, devices=2).makespan == 7
+    assert sked.bounds(diamond, devices=1) == 10
+    assert len(sked.sample(diamond, devices=2, candidates=3)) > 0
+    problem = pickle.loads(pickle.dumps(sked.Problem(diamond, devices=3)))
+    assert problem.device_count == 3
+    with pytest.raises(sked.ArgumentError, match="name one of them"):
+        sked.schedule(diamond, 2, devices=2)
+    with pytest.raises(sked.ArgumentError, match="devices must be from 1"):
+        sked.schedule(diamond, devices=0)
+
+
+def keyword_functions():
+    """All that is public and has arguments which only a keyword can name."""
+    for name in sked.__all__:
+        thing = getattr(sked, name)
+        if not inspect.isclass(thing):
+            yield name, thing
+        elif thing.__init__ is not object.__init__ and not issubclass(thing, (BaseException, tuple)):
+            yield name, thing
+            yield from ((f"{name}.{part}", getattr(thing, part)) for part in vars(thing) if part[0] != "_")
+
+
+def test_a_misspelt_keyword_is_answered_with_the_nearest():
+    tried = 0
+    for name, function in keyword_functions():
+        if not callable(function) or isinstance(function, property):
+            continue
+        kinds = inspect.signature(function).parameters.values()
+        words = [p.name for p in kinds if p.kind == p.KEYWORD_ONLY and len(p.name) > 3]
+        if words and name not in ("Graph.add_op", "Graph.add_edge", "attributes", "Sampler.save"):
+            word = max(words, key=len)
+            with pytest.raises(TypeError, match=f"did you mean '{word}'"):
+                function(**{word[:2] + word[3:]: 1})
+            tried += 1
+    assert tried > 15
+    with pytest.raises(TypeError, match="^schedule has no argument 'memory_limt' .did you mean 'memory_limit'"):
+        sked.schedule(sked.Graph(), memory_limt=3)
+    with pytest.raises(sked.ArgumentError, match="no attribute called 'memroy' .did you mean 'memory'"):
+        sked.Graph().add_op("a", memroy=3)
+    with pytest.raises(TypeError, match="^Problem has no argument 'nothing_like_it'$"):
+        sked.Problem(sked.Graph(), nothing_like_it=3)
+
+
+def test_incumbents_are_told(hard):
+    seen = []
+    r = sked.schedule(hard, method="brkga", iterations=20, time_limit=None, incumbent=seen.append)
+    assert len(seen) > 1 and seen[-1] == r.schedule
+    [s.validate() for s in seen]
+    spans = [s.makespan for s in seen]
+    assert spans == sorted(spans, reverse=True)
+    plain = sked.schedule(hard, method="brkga", iterations=20, time_limit=None)
+    assert plain.schedule == r.schedule
+
+
+def test_an_incumbent_can_be_enough(hard):
+    first = []
+
+    def enough(s):
+        first.append(s)
+        return False
+
+    begin = time.monotonic()
+    r = sked.schedule(hard, time_limit=60, incumbent=enough)
+    assert r.status == "stopped" and time.monotonic() - begin < 40 and r.makespan <= first[0].makespan
+
+    def fails(_):
+        raise KeyError("mine")
+
+    begin = time.monotonic()
+    with pytest.raises(KeyError, match="mine"):
+        sked.schedule(hard, time_limit=60, incumbent=fails)
+    assert time.monotonic() - begin < 40
+
+
+def test_results_are_saved(recommender, tmp_path):
+    r = sked.schedule(recommender, 3, method="list", candidates=5, time_limit=None)
+    for name in ("s.json", "s.svg", "s.html", "s.trace.json", "all.jsonl"):
+        r.save(tmp_path / name)
+    again = sked.read_schedule(tmp_path / "s.json", recommender, 3)
+    assert again == r.schedule
+    assert len((tmp_path / "all.jsonl").read_text().splitlines()) == len(r.schedules) > 1
+    whole = sked.schedule(recommender, 3, iterations=500, time_limit=None)
+    assert len(whole.curve) > 0
+    whole.save(tmp_path / "curve.progress.svg")  # value over time: only a result has it
+    with pytest.raises(sked.FileError):
+        r.save(tmp_path / "none" / "s.json")
+
+
+def test_plot(recommender, diamond):
+    pytest.importorskip("matplotlib").use("Agg")
+    r = sked.schedule(recommender, 3, method="heft")
+    axes = r.plot()
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["0", "1", "2"]
+    bars = [path for c in axes.collections for path in c.get_paths()]
+    assert len(bars) == len(recommender)
+    assert max(path.vertices[:, 0].max() for path in bars) == pytest.approx(r.makespan)
+    alone = sked.schedule(diamond).plot(axes=axes)
+    assert alone is axes and "diamond" in axes.get_title()
+    lanes = {round(p.vertices[:, 1].mean()) for c in sked.schedule(diamond).plot().collections for p in c.get_paths()}
+    assert lanes == {0, 1}  # b and c side by side
+    with pytest.raises(TypeError, match="axes"):
+        r.plot(axes=5)
+
+
+def test_sweep(recommender):
+    fastest = sked.schedule(recommender, objective="makespan").makespan
+    problem = sked.Problem(recommender, objective="memory")
+    values = [fastest * f for f in (0.5, 1, 1.5, 2)]
+    s = sked.sweep(problem, parameter="horizon", values=values, method="list")
+    assert [p.at for p in s] == values and len(s) == 4 and s[0].schedule is None and s[0].reason
+    assert math.isnan(s[0].value)
+    assert (s.parameter, s.x, s.y) == ("horizon", "makespan", "memory")
+    for p in s:
+        if p.pareto:
+            p.schedule.validate()
+            assert p.schedule.makespan == p.makespan <= p.at and p.value == p.y
+    assert s.knee in s.points
+    with pytest.raises(sked.ArgumentError, match="parameter is one of horizon, ii, alpha"):
+        sked.sweep(problem, parameter="speed", values=[1])
+    with pytest.raises(sked.ArgumentError, match="one value"):
+        sked.sweep(problem, parameter="horizon", values=[])
+
+
+def test_sweep_leaves(recommender, tmp_path):
+    pytest.importorskip("pandas")
+    s = sked.sweep(recommender, objective="memory", parameter="horizon", values=[7000, 9000, 20000], method="list")
+    table = s.to_pandas()
+    assert list(table["horizon"]) == [7000, 9000, 20000] and "schedule" not in table
+    s.save(tmp_path / "s.html")
+    assert "tradeoff" in (tmp_path / "s.html").read_text()
+    none = sked.sweep(recommender, 2, parameter="horizon", values=[1e-3], method="list")
+    assert none.knee is None
+    with pytest.raises(ValueError, match="no value"):
+        none.save(tmp_path / "none.html")
+
+
+def test_compare(recommender):
+    pytest.importorskip("pandas")
+    runs = {m: sked.schedule(recommender, 3, method=m, iterations=100, time_limit=None) for m in ("list", "search")}
+    table = sked.compare(runs)
+    assert list(table.index) == ["list", "search"]
+    assert table["makespan"].tolist() == [r.makespan for r in runs.values()]
+    assert table.loc["list", ["moved", "shifted"]].tolist() == [0, 0] and table.loc["search", "shifted"] > 0
+    assert sked.compare([runs["list"], runs["list"].schedule]).shape == (2, table.shape[1])
+    with pytest.raises(sked.ArgumentError, match="one graph"):
+        sked.compare([runs["list"], sked.schedule(sked.generate("layered", 5), 2)])
+    with pytest.raises(sked.ArgumentError, match="one at least"):
+        sked.compare([])

@@ -195,3 +195,16 @@ def test_diversity(diamond):
     assert sked.diversity([first, second])["ged"] > 0
     with pytest.raises(sked.ArgumentError):
         sked.diversity([])
+
+
+def test_one_op_by_its_name(diamond):
+    s = sked.schedule(diamond, 2).schedule
+    c = s["c"]
+    assert c == s[2] == s[-2] and (c.name, c.start, c.finish) == ("c", 2, 6) and c.device == s.device[2]
+    assert [op.name for op in s] == list("abcd")
+    assert sked.schedule(diamond).schedule["b"].device is None
+    with pytest.raises(sked.ArgumentError, match="no op called 'e'"):
+        s["e"]
+    with pytest.raises(IndexError):
+        s[4]
+    assert diamond.op_type("b") == "Mul" and diamond.durations("b") == {} == diamond.demand("b")

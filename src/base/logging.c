@@ -1,6 +1,5 @@
 #include "base/logging.h"
 
-#ifdef SKED_WITH_LOG
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,7 +17,7 @@ bool sked_log_set(int level, sked_log_fn fn, void *data)
     listener_data = data;
     atomic_store(&wanted, fn != NULL ? level : 0);
     pthread_mutex_unlock(&turn);
-    return true;
+    return level <= SKED_I_LOG_LEVELS;
 }
 
 bool sked_i_logging(int level)
@@ -39,12 +38,3 @@ void sked_i_logging_line(int level, const char *room, const char *format, ...)
         listener(listener_data, level, room, text);
     pthread_mutex_unlock(&turn);
 }
-#else
-bool sked_log_set(int level, sked_log_fn fn, void *data)
-{
-    (void)level;
-    (void)fn;
-    (void)data;
-    return false;
-}
-#endif

@@ -17,7 +17,7 @@ typedef struct sked_i_range {
     const char *name;
     double value, least, most;
 } sked_i_range;
-enum { SKED_I_MOST_THREADS = 1024, SKED_I_MOST_CANDIDATES = 1000000 };
+enum { SKED_I_MOST_OPTIONS = 64, SKED_I_MOST_THREADS = 1024, SKED_I_MOST_CANDIDATES = 1000000 };
 /* ARGUMENT: the first of them that is out of its range, or settings that are not there. */
 SKED_MUST_CHECK sked_status sked_i_options_check(const sked_i_range *range, size_t count,
                                                  const char *const *settings, int n_settings,

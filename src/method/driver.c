@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { max_settings = 64 };
-
 /* ------------------------------------------------------------------ life */
 
 sked_status sked_i_driver_open(sked_i_run *run, int32_t wanted, sked_error *err)
@@ -101,11 +99,27 @@ void sked_i_run_merge_curve(sked_i_run *run, sked_i_value_curve *thread)
     sked_i_value_curve_merge(&run->driver->curve, thread, &best);
 }
 
+/* Shows the incumbent, as asked for, to whom it may concern. */
+static sked_status tell_incumbent(const sked_i_run *run, sked_error *err)
+{
+    sked_schedule *s = NULL;
+    if (run->options->incumbent == NULL)
+        return SKED_OK;
+    sked_status st = sked_schedule_clone(sked_i_run_incumbent(run), &s, err);
+    if (st == SKED_OK)
+        st = sked_i_realise_result(run->lowered, s, err);
+    if (st == SKED_OK)
+        run->options->incumbent(run->options->incumbent_data, s, sked_i_run_best(run));
+    sked_schedule_destroy(s);
+    return st;
+}
+
 /* Keeps a schedule of that rank, which has passed the validator, if it is among the best. */
 static sked_status take_in(sked_i_run *run, const sked_schedule *s, sked_i_result_rank rank, sked_error *err)
 {
     sked_i_driver *d = run->driver;
     const double before = sked_i_run_best(run);
+    const bool first = sked_i_result_rank_precedes(rank, sked_i_incumbents_best(&d->incumbents));
     bool kept;
     assert(d->current != NULL);
     const sked_status inserted = sked_i_incumbents_insert(&d->incumbents, s, rank, d->current, &kept, err);
@@ -122,7 +136,7 @@ static sked_status take_in(sked_i_run *run, const sked_schedule *s, sked_i_resul
                                .offers = 1,
                                .improvements = better,
                                .gain = better && before < INFINITY ? before - sked_i_run_best(run) : 0});
-    return inserted;
+    return inserted == SKED_OK && first ? tell_incumbent(run, err) : inserted;
 }
 
 sked_status sked_i_driver_take_over(sked_i_run *run, const sked_i_incumbent *e, sked_error *err)
@@ -161,7 +175,7 @@ static sked_status offer(sked_i_run *run, const sked_schedule *s, bool start, sk
     else if (start)
         st = sked_i_fail(err, st, "the schedule to start from is not valid: %s", why.message);
     else
-        st = sked_i_fail(err, st == SKED_ERR_MEMORY ? st : SKED_ERR_BUG,
+        st = sked_i_fail(err, st == SKED_ERR_MEMORY || run->method->own != NULL ? st : SKED_ERR_BUG,
                          "method '%s' made an invalid schedule: %s", run->driver->current, why.message);
     sked_i_realised_free(&r);
     run->driver->judging += sked_clock() - begin;
@@ -323,8 +337,8 @@ sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const cha
                               int n_settings, sked_error *err)
 {
     sked_i_driver *d = run->driver;
-    double values[max_settings];
-    assert(m->info.n_options <= max_settings);
+    double values[SKED_I_MOST_OPTIONS];
+    assert(m->info.n_options <= SKED_I_MOST_OPTIONS);
     sked_status st = sked_i_options_parse(m->info.name, m->info.options, m->info.n_options, settings,
                                           n_settings, values, err);
     if (st != SKED_OK)
@@ -336,6 +350,7 @@ sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const cha
     SKED_LOG(1, "driver", "%s starts, %.3g s left, incumbent %g, bound %g", m->info.name,
              run->limit.deadline - begin, sked_i_run_best(run), d->bound);
     d->current = m->info.name;
+    run->method = m;
     run->setting = values;
     run->settings = settings;
     run->own = &own;

@@ -1,11 +1,9 @@
-/* The table of methods, what they take, and the public call that runs one. */
+/* What methods take, and the public call that runs one. */
 #include "method/driver.h"
 
 #include "backend/backend.h"
-#include "base/text.h"
 #include "dist/dist.h"
 #include "method/memory_limits.h"
-#include "method/table.h"
 #include "problem/bounds.h"
 #include "problem/lower.h"
 #include "schedule/realise.h"
@@ -13,55 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SKED_X(name) extern const sked_i_method sked_i_method_##name;
-SKED_METHOD_LIST(SKED_X)
-#undef SKED_X
-
-static const sked_i_method *const methods[] = {
-#define SKED_X(name) &sked_i_method_##name,
-    SKED_METHOD_LIST(SKED_X)
-#undef SKED_X
-};
-enum { n_methods = sizeof methods / sizeof *methods };
-
-int sked_method_count(void)
-{
-    return n_methods;
-}
-
-const sked_method_info *sked_method_at(int i)
-{
-    return i >= 0 && i < n_methods ? &methods[i]->info : NULL;
-}
-
-const sked_i_method *sked_i_method_find(const char *name)
-{
-    for (int i = 0; i < n_methods; i++)
-        if (strcmp(methods[i]->info.name, name) == 0)
-            return methods[i];
-    return NULL;
-}
-
-const sked_method_info *sked_method_find(const char *name)
-{
-    const sked_i_method *m = sked_i_method_find(name);
-    return m ? &m->info : NULL;
-}
-
 void sked_run_options_init_sized(sked_run_options *opt, size_t size)
 {
     const sked_run_options preset = {.threads = 1, .time_limit = 5};
     sked_i_sized_init(opt, size, &preset, sizeof preset);
-}
-
-sked_status sked_i_method_unknown(const char *name, sked_error *err)
-{
-    const char *names[n_methods + 1] = {NULL};
-    char hint[120];
-    for (int i = 0; i < n_methods; i++)
-        names[i] = methods[i]->info.name;
-    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no method is called '%s'%s; see `sked methods`", name,
-                       sked_suggest(name, names, n_methods, hint, sizeof hint));
 }
 
 /* What the problem and the options ask of a method. */

@@ -16,12 +16,13 @@
 
 /* One run as a method sees it. Read-only outside the driver; everything else goes through the calls below. */
 typedef struct sked_i_run {
-    const sked_problem *problem;     /* as solved: the lowered one */
-    const sked_i_costs *costs;       /* of it, compiled once for all */
-    const sked_i_lowered *lowered;   /* the driver's */
-    const sked_run_options *options; /* never NULL */
-    const double *setting;           /* [n_options] parsed, in table order */
-    const char *const *settings;     /* the same as they were given, for sked_i_option_text */
+    const sked_problem *problem;        /* as solved: the lowered one */
+    const sked_i_costs *costs;          /* of it, compiled once for all */
+    const sked_i_lowered *lowered;      /* the driver's */
+    const sked_run_options *options;    /* never NULL */
+    const struct sked_i_method *method; /* that runs now */
+    const double *setting;              /* [n_options] parsed, in table order */
+    const char *const *settings;        /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
     sked_i_arena *own; /* arrays of the method that runs now, until it returns; for the run's own thread */
     bool goes_on; /* a turn after another one that was interrupted only for an exchange with other ranks */
@@ -32,6 +33,8 @@ typedef struct sked_i_method {
     sked_method_info info;
     bool (*takes_clock)(const sked_problem *asked); /* as it is, not as edges; NULL: never */
     sked_status (*run)(sked_i_run *run, sked_error *err);
+    sked_method_fn own; /* what a program has registered, and its data; NULL: one of the table */
+    void *own_data;
 } sked_i_method;
 
 /* The method of that name, or NULL. */

@@ -39,6 +39,7 @@ sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_e
     *share = (sked_i_share){.run = *run, .options = *run->options};
     share->options.threads = 1;
     share->options.progress = NULL;
+    share->options.incumbent = NULL; /* the run tells what it takes over */
     share->run.options = &share->options;
     share->run.driver = NULL;
     share->run.own = NULL; /* of another thread */

@@ -68,7 +68,9 @@ static sked_status obey_shared(const program *p, const arguments *a, sked_error 
         silence_progress();
     if (log != NULL && *log > 0 && !sked_log_set((int)*log, print_log, NULL))
         return fail(err, SKED_ERR_UNSUPPORTED,
-                    "--log: this build has no log lines; `make debug` builds build/debug/sked, which has");
+                    "--log %d: this build has lines of level 1 only; `make debug` builds build/debug/sked, "
+                    "which has more",
+                    (int)*log);
     return SKED_OK;
 }
 
@@ -120,15 +122,39 @@ static sked_status run_words(const program *p, int argc, char **argv, sked_error
     return st;
 }
 
+/* Every process that mpirun begins would do the whole work where the library knows of no other. */
+static sked_status check_launcher(bool *tells, sked_error *err)
+{
+    static const char *const launcher[][2] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                              {"PMI_SIZE", "PMI_RANK"}}; /* Open MPI; MPICH and its kin */
+    for (size_t k = 0; k < sizeof launcher / sizeof *launcher && sked_dist_size() == 1; k++) {
+        const char *size = getenv(launcher[k][0]), *rank = getenv(launcher[k][1]);
+        double processes;
+        if (size == NULL || !sked_parse_number(size, &processes) || processes <= 1)
+            continue;
+        *tells = rank == NULL || strcmp(rank, "0") == 0;
+        return fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "mpirun has begun %.0f processes, but this build has no MPI of its kind: each would do the "
+            "whole work; `make mpi` builds build/mpi/sked (unset %s to run them all the same)",
+            processes, launcher[k][0]);
+    }
+    return SKED_OK;
+}
+
 int run_program(const program *p, int argc, char **argv)
 {
     sked_error err = {0};
     setlocale(LC_ALL, "C"); /* whatever a library may have set: files have decimal points */
     occupy_streams();
     signal(SIGXFSZ, SIG_IGN); /* a file past the limit is a failed write like any other, and is cleaned up */
+    bool tells = true;
     sked_status st = sked_dist_begin(&argc, &argv, &err);
+    if (st == SKED_OK)
+        st = check_launcher(&tells, &err);
     if (st != SKED_OK) {
-        complain(p, st, &err);
+        if (tells)
+            complain(p, st, &err);
         return (int)st;
     }
     if (sked_dist_rank() > 0)

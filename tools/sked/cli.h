@@ -175,7 +175,7 @@ enum {
       "output file or folder, short -o: the extension selects the writer, - is standard output")             \
     X(statistics, FLAG, "statistics", "", false, 0, 0, ON(schedule),                                         \
       "print what ran: calls, seconds, evaluations, offers, gain")                                           \
-    X(log, INT, "log", "LEVEL", 0, 1, 3, ON_WORK & ~ON(robust), "log to standard error; debug builds only")  \
+    X(log, INT, "log", "LEVEL", 0, 1, 3, ON_WORK & ~ON(robust), "log to standard error; 2, 3: debug builds") \
     X(json, FLAG, "json", "", false, 0, 0, ON_SHOW, "print one JSON object instead of text")                 \
     X(quiet, FLAG, "quiet", "", false, 0, 0, ON_WORK | ON(generate), "no progress, no notes")                \
     X(man, FLAG, "man", "", false, 0, 0, ON(help), "print the manual page (troff)")                          \

@@ -11,7 +11,7 @@ typedef struct sked_i_machine_law {
 } sked_i_machine_law;
 
 /*
- * Half of the machines have transfers, log-uniform from 1/16 mean durations up. Edges get bytes, one size for
+ * Three of four machines have transfers, log-uniform from 1/16 mean durations up. Edges get bytes, one size for
  * each producer, where the graph has none. Heterogeneous devices: two to four kinds that differ in speed, by
  * op as well, and sometimes in the ops they can run. Clear in any case.
  */
