@@ -311,6 +311,30 @@ static inline const char *check_machine(const parser *p, const char *bytes, size
     return wrong;
 }
 
+/* Buffers that are accepted can be packed, or it is said why not; what is packed holds. */
+static inline const char *check_buffers(const parser *p, const char *bytes, size_t size, bool *accepted)
+{
+    sked_buffers *b = NULL;
+    sked_buffer_columns columns = {.size = sizeof columns};
+    sked_packing packing = {.size = sizeof packing};
+    sked_pack_options opt;
+    sked_error err = {0};
+    (void)p;
+    sked_pack_options_init(&opt);
+    opt.time_limit = 0;
+    const char *wrong = check_status(sked_buffers_parse("input", bytes, size, &b, &err), &err, accepted);
+    if (*accepted) {
+        sked_status st = sked_buffers_columns(b, &columns, &err);
+        if (st == SKED_OK)
+            st = sked_pack(&columns, &opt, &packing, &err);
+        if (st != SKED_OK && st != SKED_ERR_INFEASIBLE && strstr(err.message, "add up") == NULL)
+            wrong = "buffers that cannot be packed";
+    }
+    sked_packing_clear(&packing);
+    sked_buffers_destroy(b);
+    return wrong;
+}
+
 /* Both make a graph of a graph; what they make must be a graph like any other. */
 static inline const char *check_applied(sked_status (*parse)(const char *name, const char *text, size_t size,
                                                              const sked_graph *g, sked_graph **out,

@@ -253,7 +253,7 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
         (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .v .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .v .csv .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
         (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
@@ -701,6 +701,228 @@ def info_describes_a_machine(folder):
     out = json.loads(run("info", graph, "--machine", machine, "--json").stdout)["machine"]
     assert out["devices"][2] == {"name": "gpu 0", "type": "gpu", "speed": 2, "memory": 1000} and out["bandwidth"] == 4
     assert out["links"] == [{"from": "cpu", "to": "gpu", "latency": 1, "bandwidth": 16, "oneway": False}]
+
+
+def trace_back(folder, graph, *machine):
+    """The graph after its own schedule's trace was read as a profile, and what the command said of it."""
+    trace, back = os.path.join(folder, "s.trace.json"), os.path.join(folder, "back.json")
+    expect(run("schedule", graph, *machine, "--time-limit", 0.3, "-o", trace), 0)
+    said = expect(run("convert", graph, back, "--profile", trace), 0)
+    return {op["name"]: op for op in json.load(open(back))["ops"]}, said.stderr
+
+
+@test
+def a_trace_read_back_gives_its_durations(folder):
+    graph, machine = os.path.join(folder, "g.json"), os.path.join(folder, "m.json")
+    times = {"a": 0.1, "b": 8.125, "c": 0.1 + 0.2}  # the shortest makes a unit of time a millisecond in the trace
+    json.dump({"format": "sked-graph-1", "edges": [["a", "b"], ["a", "c"]],
+               "ops": [{"name": k, "duration": v, "durations": {"gpu": v / 8}} for k, v in times.items()]}, open(graph, "w"))
+    json.dump({"format": "sked-machine-1", "latency": 0, "devices": [{"name": "c0", "type": "cpu"}, {"name": "g0", "type": "gpu"}]},
+              open(machine, "w"))
+    ops, said = trace_back(folder, graph, "--devices", 2)
+    assert {k: op["duration"] for k, op in ops.items()} == times, ops
+    assert "3 of 3 ops measured" in said, said
+    ops, said = trace_back(folder, graph, "--machine", machine)
+    for name, op in ops.items():  # on the device it ran on; elsewhere nothing changes
+        assert op["duration"] == times[name] and op["durations"]["gpu"] == times[name] / 8, op
+        assert op["durations"].get("c0", times[name]) == times[name], op
+        assert op["durations"].get("g0", times[name] / 8) == times[name] / 8, op
+        assert ("c0" in op["durations"]) != ("g0" in op["durations"]), op
+
+
+@test
+def profiles_are_of_types_and_say_what_they_cover(folder):
+    graph, cpu, gpu = (os.path.join(folder, name) for name in ("g.json", "c.json", "g=1.json"))
+    json.dump({"format": "sked-graph-1", "ops": [{"name": f"op{k}", "duration": 5} for k in range(10)], "edges": []}, open(graph, "w"))
+    json.dump({f"op{k}": 7 for k in range(9)}, open(cpu, "w"))
+    json.dump([{"name": "op1", "ph": "X", "dur": 2}, {"name": "aten::mm", "ph": "X", "dur": 3}], open(gpu, "w"))
+    back = os.path.join(folder, "back.json")
+    said = expect(run("convert", graph, back, "--profile", "cpu=" + cpu, "--profile", "gpu=" + gpu), 0).stderr
+    assert "c.json: 9 of 10 ops measured\n" in said, said  # nine of ten: no warning
+    assert "g=1.json: 1 of 10 ops measured; the others keep their durations: 'op0', 'op2', 'op3'; " \
+           "names in it that no op has: 'aten::mm'\n" in said, said
+    ops = json.load(open(back))["ops"]
+    assert ops[1] == {"name": "op1", "duration": 5, "durations": {"cpu": 7, "gpu": 2}}, ops[1]
+    assert ops[9] == {"name": "op9", "duration": 5}, ops[9]
+    expect(run("info", graph, "--profile", "=" + cpu), 2, "a profile is FILE or TYPE=FILE")
+    expect(run("info", graph, "--profile", "gpu=missing.json"), 4, "missing.json")
+    expect(run("convert", graph, gpu, "--profile", "gpu=" + gpu), 2, "would replace the input")
+
+
+@test
+def memory_needs_sizes(folder):
+    shop = os.path.join(folder, "shop.txt")
+    with open(shop, "w") as file:
+        file.write("2 2\n0 3 1 2\n1 4 0 1\n")
+    expect(run("schedule", shop, "--objective", "memory"), 6, "no op of the graph has a memory: give ops theirs, or every value one "
+                                                               "with --memory 1")
+    out = json.loads(expect(run("schedule", shop, "--objective", "memory", "--memory", 3, "--json"), 0).stdout)
+    assert out["value"] > 0 and out["value"] % 3 == 0, out
+    assert "the limit limits nothing" in expect(run("schedule", shop, "--memory-limit", 1), 0).stderr
+    assert json.loads(expect(run("info", shop, "--memory", 3, "--json"), 0).stdout)["memory"] == 12
+    expect(run("info", shop, "--memory", 0), 2, "--memory expects")
+
+
+@test
+def targets_say_what_they_run_where(folder):
+    graph, machine = write_machine(folder)
+
+    def said(target, *more):
+        return run("robust", graph, "--target", target, "--measurements", 1, "--time-limit", 0.2, *more).stderr
+
+    assert "note: target linear: a model of 2 devices; times are in the graph's unit\n" in said("linear+jitter", "--devices", 2)
+    text = said("threads:unit=1e-5,oversubscribe=true", "--machine", machine)
+    assert "note: target threads: 3 devices are pinned threads on " in text and "a duration of 1 takes 0.00001 s (unit=)" in text, text
+    assert "note: target threads: devices of type 'gpu' have no counterpart" in text, text
+    text = said("command:echo 1", "--devices", 2)
+    assert "note: target command: 'echo 1' runs each schedule" in text and "times are in its unit" in text, text
+    for target in ("onnxruntime:model.onnx", "torch:model.pt2"):
+        expect(run("robust", graph, "--machine", machine, "--target", target), 6, "of the machine differ: its times would mean nothing")
+    if shutil.which(os.path.join(os.path.dirname(SKED), "sked-simgrid")):
+        node = os.path.join(EXAMPLES, "platforms", "two-clusters.xml")
+        text = said("simgrid:" + node, "--machine", os.path.join(EXAMPLES, "platforms", "two-clusters.machine.json"))
+        assert "west-0 on west-0, west-1 on west-1" in text and "a duration of 1 is 1 s of simulated time" in text, text
+        assert "not all devices" not in text, text
+        text = said("simgrid,unit=0.5:" + node, "--machine", machine)
+        assert "on east-0" in text and "a duration of 1 is 0.5 s" in text and "not all devices have a host of their name" in text, text
+
+
+@test
+def schedules_are_compared(folder):
+    graph, machine, a, b, both = (os.path.join(folder, name) for name in ("g.json", "m.json", "a.json", "b.json", "both.svg"))
+    json.dump({"format": "sked-graph-1", "ops": [{"name": n, "duration": d, "memory": 4} for n, d in zip("xyzw", (2, 3, 4, 1))],
+               "edges": [{"from": "x", "to": "z", "bytes": 8}, {"from": "x", "to": "w", "bytes": 6}]}, open(graph, "w"))
+
+    def plan(file, starts, devices):
+        json.dump({"format": "sked-schedule-1", "devices": 2, "ops": [
+            {"name": n, "start": s, "device": d} for n, s, d in zip("xyzw", starts, devices)]}, open(file, "w"))
+
+    plan(a, (0, 2, 5, 9), (0, 0, 0, 0))
+    plan(b, (0, 0, 2, 2), (1, 0, 1, 1))  # not valid: z and w at once on device 1
+    expect(run("compare", graph, a, b), 8)
+    plan(b, (0, 0, 2, 6), (1, 0, 1, 1))
+    text = expect(run("compare", graph, a, b, "-o", both), 0).stdout
+    for line in ("makespan                             10              7    -30.00 %", "transfers                             0              0",
+                 "busy device 0                        10              7", "busy device 1                         0              3",
+                 # the devices of b are renumbered: all but y stay
+                 "moved                    1 of 4 ops to another device, 3 start at another time",
+                 "  y                      device 0 at 2 -> device 1 at 0", "  z                      device 0 at 5 -> device 0 at 2"):
+        assert line in text, (line, text)
+    svg = xml.dom.minidom.parse(both)
+    assert [t.firstChild.data for t in svg.getElementsByTagName("text") if t.getAttribute("class") == "ti"] == ["a.json", "b.json"]
+    out = json.loads(expect(run("compare", graph, a, b, "--json"), 0).stdout)
+    assert out["moved"] == 1 and out["shifted"] == 3 and out["b"]["busy"] == [7, 3], out
+    plan(b, (0, 0, 3, 2), (0, 1, 1, 0))
+    assert "bytes moved                           0              8" in expect(run("compare", graph, a, b), 0).stdout
+    assert expect(run("compare", graph, a, a), 0).stdout.count("0 of 4 ops to another device, 0 start") == 1
+    expect(run("compare", graph, a, b, "-o", "x.html"), 2, "drawn as .svg")
+    expect(run("compare", graph, a, b, "-o", a), 2)
+    json.dump({"format": "sked-schedule-1", "devices": 3, "ops": [
+        {"name": n, "start": s, "device": 2} for n, s in zip("xyzw", (0, 2, 5, 9))]}, open(b, "w"))
+    expect(run("compare", graph, a, b), 2, "has 2 devices")
+
+
+@test
+def methods_stand_side_by_side(folder):
+    picture, g = os.path.join(folder, "p.svg"), path("recommender.json")
+    base = ["schedule", g, "--devices", 3, "--time-limit", 0.3]
+    text = expect(run(*base, "--method", "heft,list,search", "-o", picture), 0).stdout
+    assert text.splitlines()[0].split() == ["heft", "list", "search"] and "lower bound" in text and "bytes moved" in text, text
+    assert len([t for t in xml.dom.minidom.parse(picture).getElementsByTagName("text") if t.getAttribute("class") == "ti"]) == 3
+    out = json.loads(expect(run(*base, "--method", "heft,list", "--json"), 0).stdout)
+    for method in out["methods"]:  # each for itself: what it gives alone
+        alone = json.loads(expect(run(*base, "--method", method["name"], "--json"), 0).stdout)
+        assert alone["value"] == method["value"] and method["winner"] == method["name"], (alone, method)
+    expect(run(*base, "--method", "heft,heft"), 2, "twice")
+    expect(run(*base, "--method", "heft,lost"), 2, "no method is called 'lost'")
+    expect(run(*base, "--method", "heft,list", "--candidates", 3), 2, "leave out")
+    expect(run(*base, "--method", "heft,list", "-o", "x.html"), 2, "drawn as .svg")
+
+
+@test
+def a_proof_is_no_victory_of_another(folder):
+    text = expect(run("schedule", path("recommender.json"), "--devices", 1, "--method", "exact", "--time-limit", 3), 0).stdout
+    assert "won by" not in text and re.search("method         exact: the schedule of [a-z]+, proved optimal, ", text), text
+
+
+@test
+def units_are_named_swept_and_tabled(folder):
+    units = [path("fir.dot"), "--library", path("units.json")]
+    table, svg, page = (os.path.join(folder, name) for name in ("plan.csv", "curve.svg", "knee.html"))
+    base = ["schedule", *units, "--objective", "resource", "--horizon", 10, "--time-limit", 0.3]
+    text = expect(run(*base, "--capacity", "MUL=4", "--capacity", "ALU=4", "-o", table), 0).stdout
+    assert re.search(r"^  resource       [0-9]+: MUL [0-9], ALU [0-9]$", text, re.M), text
+    out = json.loads(expect(run(*base, "--capacity", "MUL=4", "--capacity", "ALU=4", "--json"), 0).stdout)
+    assert sum(out["resource_peaks"].values()) == out["value"] and set(out["resource_peaks"]) == {"MUL", "ALU"}, out
+    lines = [line.split(",") for line in open(table).read().splitlines()]
+    assert lines[0] == ["op", "type", "device", "start", "finish", "waits"] and len(lines) == 16, lines
+    assert [float(x[3]) for x in lines[1:]] == sorted(float(x[3]) for x in lines[1:]), lines
+    assert all(float(x[4]) - float(x[3]) == {"mul": 2, "add": 1}[x[1]] and float(x[5]) >= 0 for x in lines[1:]), lines
+    sweep = ["schedule", *units, "--sweep", "MUL=1:4:1", "--time-limit", 0.3]
+    points = json.loads(expect(run(*sweep, "--json", "-o", svg, "-o", page), 0).stdout)
+    assert points["sweep"] == points["x"] == "MUL" and [p["MUL"] for p in points["points"]] == [1, 2, 3, 4], points
+    for p in points["points"]:  # what the capacity alone gives
+        alone = json.loads(expect(run("schedule", *units, "--capacity", f"MUL={p['MUL']}", "--time-limit", 0.3, "--json"), 0).stdout)
+        assert alone["value"] == p["value"], (p, alone)
+    assert [p["value"] for p in points["points"]] == [19, 11, 10, 9], points
+    assert "MUL" in open(svg).read() and os.path.getsize(page) > 10000
+    expect(run("schedule", *units, "--sweep", "DIV=1:4:1"), 2, "a resource of the graph, not 'DIV=1:4:1'")
+
+
+@test
+def what_moves_is_said(folder):
+    graph, machine, table = (os.path.join(folder, name) for name in ("g.json", "m.json", "t.csv"))
+    json.dump({"format": "sked-graph-1", "ops": [{"name": 'a,"b"', "duration": 2, "durations": {"c1": None}},
+               {"name": "c", "duration": 1, "durations": {"c0": None}}, {"name": "d", "duration": 1, "durations": {"c0": None}}],
+               "edges": [{"from": 0, "to": 1, "bytes": 8}, {"from": 0, "to": 2, "bytes": 6}]}, open(graph, "w"))
+    json.dump({"format": "sked-machine-1", "latency": 1, "bandwidth": 8, "devices": [{"name": "c0"}, {"name": "c1"}]}, open(machine, "w"))
+    text = expect(run("schedule", graph, "--machine", machine, "-o", table), 0).stdout
+    assert "  moved          8 bytes in 1 transfer\n" in text, text  # once to each device, with the bytes of its largest edge
+    out = json.loads(expect(run("schedule", graph, "--machine", machine, "--json"), 0).stdout)
+    assert out["bytes_moved"] == 8 and out["transfers"] == 1, out
+    trace = os.path.join(folder, "t.trace.json")
+    expect(run("schedule", graph, "--machine", machine, "-o", trace), 0)
+    flows = [e for e in json.load(open(trace))["traceEvents"] if e["ph"] == "s"]
+    assert [(e["name"], e["args"]) for e in flows] == [("transfer", {"bytes": 8}), ("transfer", {"bytes": 6})], flows
+    rows = open(table).read().splitlines()
+    assert rows[1] == '"a,""b""",,c0,0,2,0', rows
+    last = {row.split(",")[0]: row.split(",")[2:] for row in rows[2:]}
+    assert last["d"] in (["c1", "3.75", "4.75", "0"], ["c1", "5", "6", "1.25"]) and last["c"][0] == "c1", rows
+
+
+def protobuf(number, value):
+    """One field of a message: text, a message, or a number."""
+    if isinstance(value, int):
+        return bytes([8 * number, value])
+    value = value.encode() if isinstance(value, str) else value
+    return bytes([8 * number + 2, len(value)]) + value
+
+
+@test
+def symbolic_dimensions_have_names(folder):
+    def tensor(name, *dims):
+        shape = b"".join(protobuf(1, protobuf(2, d) if isinstance(d, str) else d and protobuf(1, d)) for d in dims)
+        return protobuf(1, name) + protobuf(2, protobuf(1, protobuf(1, 1) + protobuf(2, shape)))
+
+    model, other = os.path.join(folder, "m.onnx"), os.path.join(folder, "g.json")
+    node = protobuf(1, "x") + protobuf(2, "y") + protobuf(3, "relu") + protobuf(4, "Relu")
+    graph = protobuf(1, node) + protobuf(2, "g") + protobuf(11, tensor("x", "batch", "S", 8, b"")) + \
+        protobuf(12, tensor("y", "batch", "S", 8, "unknown"))
+    with open(model, "wb") as file:
+        file.write(protobuf(1, 8) + protobuf(7, graph))
+    plain = expect(run("info", model, "--json"), 0)
+    assert "m.onnx: symbolic dimensions of its inputs count as 1: 'batch', 'S', and 1 without a name; --dim batch=K" in plain.stderr
+    assert json.loads(plain.stdout)["memory"] == 32, plain
+    sized = expect(run("info", model, "--json", "--dim", "batch=4", "--dim", "S=16"), 0)
+    assert json.loads(sized.stdout)["memory"] == 32 * 64, sized
+    assert "'batch'" not in sized.stderr and "1 without a name" in sized.stderr, sized
+    expect(run("info", model, "--dim", "bach=4"), 2, "no symbolic dimension 'bach'")
+    assert "did you mean 'batch'" in run("info", model, "--dim", "bach=4").stderr
+    for wrong in ("batch", "=3", "batch=0", "batch=x", "batch=1.5"):
+        expect(run("info", model, "--dim", wrong), 2, "--dim expects NAME=K")
+    expect(run("info", model, "--dim", "S=2", "--dim", "S=3"), 2, "'S' twice")
+    json.dump({"format": "sked-graph-1", "ops": [], "edges": []}, open(other, "w"))
+    expect(run("info", other, "--dim", "S=2"), 2, "format native has no symbolic dimensions")
 
 
 @test

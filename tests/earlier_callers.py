@@ -16,7 +16,7 @@ import tempfile
 DROPPED = {
     "sked_columns": [1],
     "sked_graph_info": [1, 2],
-    "sked_read_options": [1],
+    "sked_read_options": [1, 3],
     "sked_generate_options": [1],
     "sked_back_edges": [1],
     # Without the inputs and outputs, the clock, the lifetime; without the memory limit, too: the machine is the last.
@@ -29,16 +29,17 @@ DROPPED = {
     "sked_samples": [1],
     "sked_train_options": [1, 2],
     "sked_measurement": [1],
-    "sked_robust_options": [2, 4],
+    "sked_robust_options": [2, 4, 6],
     "sked_robust_result": [1, 2],
+    "sked_sweep_options": [1],
     "sked_sweep_result": [1],
     "sked_report_data": [1, 3, 5],
     "sked_bind_options": [1],
     "sked_binding": [1],
 }
-# A sweep without its values is none, nor is a method without its function: they never had fewer fields. Only runs of Yosys and nextpnr fill a sked_pipeline_result,
-# which is as it was first; tests/ice40.py has those.
-WHOLE = {"sked_sweep_options", "sked_pipeline_result", "sked_method"}
+# A method without its function is none: it never had fewer fields. Only runs of Yosys and nextpnr fill a sked_pipeline_result,
+# which is as it was first; tests/ice40.py has those. Packings are as they were first, too.
+WHOLE = {"sked_pipeline_result", "sked_method", "sked_buffer_columns", "sked_pack_options", "sked_packing"}
 
 PROGRAM = r"""
 #include <sked/sked.h>

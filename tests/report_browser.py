@@ -280,6 +280,28 @@ class Suite:
         self.browser.scheme("light")
         self.no_errors("dark")
 
+    def test_idle_is_what_is_idle(self):
+        """Of the pixels in the middle of all rows, as many are no bar's as device time is idle."""
+        share = SKED + """const g = s.gantt, r = devicePixelRatio, p = g.canvas.getContext('2d'), d = s.model.data;
+            s.timeline.fit();
+            g.draw();
+            const x = Math.round(r * s.timeline.x(0)), width = Math.round(r * s.timeline.x(d.makespan)) - x, rows = d.rows.length;
+            let idle = 0, busy = 0;
+            for (let row = 0; row < rows; row++) {
+                const line = p.getImageData(x, Math.round(r * (g.y(row) + 0.4 * g.rowHeight)), width, 1).data;
+                for (let i = 0; i < line.length; i += 4) {
+                    const all = [line[i], line[i + 1], line[i + 2]];
+                    idle += Math.max(0, Math.min(1, (Math.min(...all) - 0x77) / (0xEE - 0x77))) / width;
+                }
+            }
+            const layer = s.gantt.layers()[0];
+            return [idle / rows, 1 - layer.busy[layer.op.length] / (rows * d.makespan)];"""
+        self.browser.scheme("light")
+        self.load("dense")
+        seen, true = self.browser.run(share)
+        assert abs(seen - true) < 0.005, f"{100 * seen:.2f} % drawn idle, {100 * true:.2f} % are"
+        self.keep("page-dense")
+
     def test_legend_and_chain_toggles(self):
         self.load("small")
         pixel = SKED + """const p = s.gantt.canvas.getContext('2d'), [row, a, b] = s.gantt.place(4), r = devicePixelRatio;

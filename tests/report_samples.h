@@ -577,6 +577,30 @@ static inline void sample_thousand(sample *s)
 {
     sample_layered(s, 1000, 40, 8);
 }
+/* No device is ever idle: 500 ops of 1 to 10 on each of four, one type. */
+static inline void sample_dense(sample *s)
+{
+    enum { devices = 4, each = 501 };
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_set_name(b, "dense", err));
+    for (int i = 0; i < devices * each; i++)
+        OK(sked_builder_add_op(b, NULL, NULL, 1 + i / devices * 7 % 10 + i / devices % 3 * 0.3, NULL, err));
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.devices = devices;
+    OK(sked_schedule_create(devices * each, devices, &s->schedule, err));
+    double end = 0;
+    for (int i = 0; i < devices * each; i++) {
+        s->schedule->device[i] = i % devices;
+        s->schedule->start[i] = end;
+        end += i % devices == devices - 1 ? sked_graph_duration(s->graph, i) : 0;
+    }
+    sked_report_data_init(&s->data);
+    s->data.problem = &s->problem;
+    s->data.schedule = s->schedule;
+}
 static inline void sample_large(sample *s)
 {
     sample_layered(s, 100000, 400, 16);
@@ -616,6 +640,6 @@ static const struct sample_kind {
                     {"empty", sample_empty},         {"robust", sample_robust},
                     {"loop", sample_loop},           {"progress", sample_progress},
                     {"machine", sample_machine},     {"hostile-machine", sample_hostile_machine},
-                    {"large", sample_large}};
+                    {"dense", sample_dense},         {"large", sample_large}};
 enum { n_sample_kinds = sizeof sample_kinds / sizeof *sample_kinds, n_small_kinds = n_sample_kinds - 1 };
 #endif

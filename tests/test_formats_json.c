@@ -762,6 +762,11 @@ static sked_status apply_profile(const char *profile, sked_graph **out, sked_err
     return st;
 }
 
+static void keep_note(void *data, const char *message)
+{
+    snprintf(data, 600, "%s", message);
+}
+
 static void test_profile(void **state)
 {
     sked_graph *g = NULL;
@@ -819,6 +824,58 @@ static void test_trace_as_profile(void **state)
                     "{\"name\":\"m_fence_before\",\"ph\":\"X\",\"dur\":14}]",
                     11, 12, 4);
     expect_profiled("{\"m\": 2, \"u\": 3}", 2, 9, 3);
+}
+
+/* The note of a profile of a chain conv, relu, pool, mul, and conv2, norm, relu2 with constants beside. */
+static void expect_fused(const char *events, const char *durations, const char *part)
+{
+    static const char net[] =
+        "{\"format\":\"sked-graph-1\",\"ops\":[{\"name\":\"conv\",\"type\":\"Conv\",\"duration\":9},"
+        "{\"name\":\"relu\",\"type\":\"Relu\",\"duration\":9},{\"name\":\"pool\",\"type\":\"MaxPool\","
+        "\"duration\":9},"
+        "{\"name\":\"mul\",\"type\":\"MatMul\",\"duration\":9},{\"name\":\"conv2\",\"type\":\"Conv\","
+        "\"duration\":9},"
+        "{\"name\":\"norm\",\"type\":\"BatchNormalization\",\"duration\":9},"
+        "{\"name\":\"relu2\",\"type\":\"Relu\",\"duration\":9},{\"name\":\"k\",\"type\":\"Constant\","
+        "\"duration\":0}],"
+        "\"edges\":[[0,1],[1,2],[2,3],[3,4],[4,5],[7,5],[5,6]]}";
+    static char said[600];
+    sked_graph *g = NULL;
+    sked_read_options options = {
+        .size = sizeof options, .profile = TEMPORARY "fused.json", .note = keep_note, .note_data = said};
+    put_file(options.profile, events);
+    OK(sked_graph_parse("g.json", net, strlen(net), &options, &g, err));
+    for (int i = 0; i < 7; i++)
+        if (sked_graph_duration(g, i) != durations[i] - '0')
+            fail_msg("op %d: %g, not %c", i, sked_graph_duration(g, i), durations[i]);
+    if (strstr(said, part) == NULL)
+        fail_msg("'%s' does not say '%s'", said, part);
+    sked_graph_destroy(g);
+    unlink(options.profile);
+}
+
+#define KERNEL(name, type, dur)                                                     \
+    "{\"cat\":\"Node\",\"ph\":\"X\",\"name\":\"" name "_kernel_time\",\"dur\":" dur \
+    ",\"args\":{\"op_name\":\"" type "\"}}"
+
+/* Nodes that ONNX Runtime made of several, as version 1.19 and later call them. */
+static void test_trace_of_fused_nodes(void **state)
+{
+    (void)state;
+    expect_fused("[" KERNEL("conv", "FusedConv", "5") "," KERNEL("pool_y_nchwc", "MaxPool", "2") "," KERNEL(
+                     "mul/MatmulTransposeFusion//MatMulScaleFusion/", "FusedMatMul",
+                     "3") "," KERNEL("relu2_nchwc", "Conv", "4") "]",
+                 "5023400", "7 of 7 ops measured");
+    /* What is no such name, or of another operator, is none; relu has a time of its own. */
+    expect_fused(
+        "[" KERNEL("conv", "FusedConv", "5") "," KERNEL("relu", "Relu", "1") "," KERNEL(
+            "pool_y_nchwc", "AveragePool",
+            "2") "," KERNEL("relu2_nchwc", "Gemm",
+                            "4") "," KERNEL("/Fusion", "X",
+                                            "1") ",{\"ph\":\"X\",\"name\":\"model_run\",\"dur\":1}]",
+        "5199999",
+        "2 of 7 ops measured; the others keep their durations: 'pool', 'mul', 'conv2'; names in it that no "
+        "op has: 'pool_y', 'relu2', '/Fusion'");
 }
 
 static void test_trace_refused(void **state)
@@ -1641,6 +1698,7 @@ int main(void)
         cmocka_unit_test(test_library_refuses),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_trace_as_profile),
+        cmocka_unit_test(test_trace_of_fused_nodes),
         cmocka_unit_test(test_trace_refused),
         cmocka_unit_test(test_node_link),
         cmocka_unit_test(test_node_link_refuses),

@@ -618,6 +618,31 @@ static void test_trace(void **state)
     }
 }
 
+static void test_side_by_side(void **state)
+{
+    (void)state;
+    static const char path[] = SKED_BINARY_DIR "/test_report_both.svg";
+    sample s = {0};
+    sked_schedule *wrong = NULL;
+    sample_small(&s);
+    sked_report_data second = s.data;
+    const sked_report_data *const both[] = {&s.data, &second};
+    s.data.method = "one";
+    second.method = "two";
+    OK(sked_report_write_all(both, 2, path, err));
+    unlink(path);
+    FAILS(SKED_ERR_ARGUMENT, "1 to 100", sked_report_write_all(both, 0, path, err));
+    FAILS(SKED_ERR_ARGUMENT, "1 to 100", sked_report_write_all(both, 101, path, err));
+    FAILS(SKED_ERR_ARGUMENT, "as .svg",
+          sked_report_write_all(both, 2, SKED_BINARY_DIR "/test_report_both.html", err));
+    OK(sked_schedule_create(s.schedule->ops, s.schedule->devices, &wrong, err));
+    second.schedule = wrong; /* all ops at once */
+    FAILS(SKED_ERR_INVALID, "", sked_report_write_all(both, 2, path, err));
+    assert_int_not_equal(access(path, F_OK), 0);
+    sked_schedule_destroy(wrong);
+    sample_free(&s);
+}
+
 static void test_trace_times(void **state)
 {
     (void)state;
@@ -1106,6 +1131,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_svg_of_many_rows),
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_trace_times),
+        cmocka_unit_test(test_side_by_side),
         cmocka_unit_test(test_trace_is_bounded),
         cmocka_unit_test(test_dot),
         cmocka_unit_test(test_html),

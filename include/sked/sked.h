@@ -116,6 +116,9 @@ typedef struct sked_format_info {
 SKED_API int sked_format_count(void);
 SKED_API const sked_format_info *sked_format_at(int i);
 
+/* One sentence about something that did not end the call. It ends with the call. */
+typedef void (*sked_warning_fn)(void *data, const char *message);
+
 typedef struct sked_read_options {
     size_t size;
     const char *format; /* NULL: by extension, then by content */
@@ -126,6 +129,13 @@ typedef struct sked_read_options {
     int64_t max_bytes;   /* input limit; 0 = 8 GiB */
     const char
         *instance; /* of a file that has several: by name, or else by number from 1; NULL: the only one */
+    const char *const *profiles; /* more profiles, "FILE", or "TYPE=FILE": times on devices of that name or
+                                    type */
+    const char *const *dims;     /* "NAME=K": the sizes of symbolic dimensions; others count as 1 */
+    int n_profiles, n_dims;
+    sked_warning_fn note; /* what was assumed: ops without a measured time, dimensions; may be NULL */
+    void *note_data;
+    double memory; /* size of every value; 0: as the graph says */
 } sked_read_options;
 SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
 SKED_INIT_INPUT(sked_read_options)
@@ -696,6 +706,13 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_prob
                                                                  const sked_schedule *s, double *peak,
                                                                  sked_error *err);
 /*
+ * The most of each resource that ops hold at a time, folded modulo II: peak[resources]. O((ops + demands) log
+ * ops + edges).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_resource_peaks(const sked_problem *p,
+                                                                  const sked_schedule *s, double *peak,
+                                                                  sked_error *err);
+/*
  * The registers of a schedule of whole cycles: (*bits)[k] is what values hold from cycle k to k + 1, all
  * iterations apart; *count reaches up to the last cycle that any is held over. At interval 1 their sum is the
  * peak memory. The array ends with sked_free. UNSUPPORTED: starts that are not whole, or a million cycles and
@@ -753,6 +770,13 @@ SKED_INIT_INPUT(sked_report_data)
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
 
+/*
+ * One picture of several schedules, one under the other on one time axis, each named by its `method`; path
+ * ends in .svg. As sked_report_write. count: 1 to 100.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_report_write_all(const sked_report_data *const *data, int32_t count,
+                                                           const char *path, sked_error *err);
+
 /* Writes several schedules, one JSON object a line (.jsonl), all validated first. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
                                                           const sked_schedule *const *s, int32_t count,
@@ -783,13 +807,17 @@ SKED_API bool sked_file_same(const char *a, const char *b);
     X(II, "ii", "ii")                               \
     X(ALPHA, "alpha", "communication")              \
     X(MEMORY_LIMIT, "memory-limit", "memory-limit") \
-    X(CLOCK, "clock", "clock")
+    X(CLOCK, "clock", "clock")                      \
+    X(CAPACITY, "capacity", "capacity")
 typedef enum sked_sweep_parameter {
 #define SKED_X(name, text, axis) SKED_SWEEP_##name,
     SKED_SWEEP_LIST(SKED_X)
 #undef SKED_X
 } sked_sweep_parameter;
-/* Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. */
+/*
+ * Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. A capacity is
+ * the caller's to set: this leaves it alone.
+ */
 SKED_API void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p);
 
 typedef struct sked_sweep_options {
@@ -797,6 +825,7 @@ typedef struct sked_sweep_options {
     sked_sweep_parameter parameter;
     const double *values; /* each >= 0; a schedule is the warm start of the next value's, except for ii */
     int32_t n_values;
+    const char *resource; /* whose capacity is swept; NULL for other parameters */
 } sked_sweep_options;
 SKED_API void sked_sweep_options_init_sized(sked_sweep_options *opt, size_t size);
 SKED_INIT_INPUT(sked_sweep_options)
@@ -818,7 +847,7 @@ typedef struct sked_sweep_point {
 
 typedef struct sked_sweep_result {
     size_t size;
-    const char *parameter, *x, *y; /* names; the library's */
+    const char *parameter, *x, *y; /* names; the library's, of a capacity the graph's */
     sked_sweep_point **point;      /* [count] in the order of the values; fewer after a stop */
     int32_t count;
     int32_t knee; /* the point nearest to the best of both sides at once; -1: no point has a schedule */
@@ -834,6 +863,82 @@ SKED_API void sked_sweep_result_clear(sked_sweep_result *r);
 SKED_API SKED_MUST_CHECK sked_status sked_sweep(const char *method, const sked_problem *p,
                                                 const sked_sweep_options *opt, const sked_run_options *run,
                                                 sked_sweep_result *out, sked_error *err);
+
+/* ------------------------------------------------------------------ static buffer allocation */
+
+/*
+ * Buffers with known lifetimes, for which offsets are sought so that no two that are held at the same time
+ * overlap (docs/pack.md). As columns of a program's own, or of a file.
+ */
+typedef struct sked_buffer_columns {
+    size_t size;
+    int64_t count;               /* up to 2^31 - 1 */
+    const double *lower, *upper; /* [count] held in [lower, upper): finite, lower < upper */
+    const int64_t *bytes;        /* [count] 0 or more */
+    const int64_t *alignment;    /* [count] 1 or more; the offset is a multiple of it. NULL: 1 */
+    const int64_t *offset;       /* [count] where it must lie, a multiple of the alignment; -1: it is free.
+                                    NULL: all are */
+    const char *const *name;     /* [count] for messages and files; NULL: the index is the name */
+} sked_buffer_columns;
+SKED_INIT_OUTPUT(sked_buffer_columns)
+
+typedef struct sked_buffers sked_buffers;
+/* Reads a CSV file of buffers; path "-" is standard input. Errors: IO, FORMAT, MEMORY. */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_read(const char *path, sked_buffers **out, sked_error *err);
+/* The same from memory; `name` stands for the file in messages. */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_parse(const char *name, const char *text, size_t size,
+                                                        sked_buffers **out, sked_error *err);
+SKED_API void sked_buffers_destroy(sked_buffers *b);
+/* Its own arrays, which live as long as it does; alignment and offset are NULL where the file has no such
+ * column. O(1). */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_columns(const sked_buffers *b, sked_buffer_columns *out,
+                                                          sked_error *err);
+
+typedef struct sked_pack_options {
+    size_t size;
+    int64_t capacity; /* most height: ends with the first packing within it. -1: the least height is sought */
+    int64_t align;    /* offsets are multiples of this as well; preset 1 */
+    double time_limit; /* seconds, preset 5; INFINITY: none */
+    uint64_t seed;
+    int threads;                       /* 1 to 1024, preset 1 */
+    int64_t iterations;                /* searches of each thread; 0: no limit but time */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the incumbent */
+} sked_pack_options;
+SKED_API void sked_pack_options_init_sized(sked_pack_options *opt, size_t size);
+SKED_INIT_INPUT(sked_pack_options)
+
+typedef struct sked_packing {
+    size_t size;
+    int64_t count;
+    int64_t *offset;     /* [count] */
+    int64_t height;      /* largest offset + bytes */
+    int64_t lower_bound; /* proven: no packing is lower */
+    bool optimal;        /* height and bound are equal */
+    double seconds;
+} sked_packing;
+SKED_INIT_OUTPUT(sked_packing)
+
+/*
+ * Finds a packing, judged by sked_packing_validate before it is handed over. opt may be NULL. A first packing
+ * is made whatever the limits are. ARGUMENT: numbers out of range, or sizes, alignments and fixed offsets
+ * that add up to 2^53 or more. INFEASIBLE: fixed buffers overlap, or none is within the capacity; the message
+ * says whether that is proven. The same seed, threads and iterations give the same offsets unless time runs
+ * out.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_pack(const sked_buffer_columns *b, const sked_pack_options *opt,
+                                               sked_packing *out, sked_error *err);
+SKED_API void sked_packing_clear(sked_packing *p);
+/* The independent judge of offset[count]: OK and the height (NULL: not wanted), or INVALID with the first
+ * broken rule. O(count log count). */
+SKED_API SKED_MUST_CHECK sked_status sked_packing_validate(const sked_buffer_columns *b,
+                                                           const int64_t *offset, int64_t *height,
+                                                           sked_error *err);
+/*
+ * Writes a valid packing: as CSV, the columns of sked_buffers_read with the offsets found, or as a picture
+ * (.svg), time across and addresses up. "-" is standard output, CSV. Written as by sked_file_write.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_packing_write(const sked_buffer_columns *b, const sked_packing *p,
+                                                        const char *path, sked_error *err);
 
 /* ------------------------------------------------------------------ targets */
 
@@ -896,14 +1001,16 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const s
  * target.
  */
 SKED_API const sked_problem *sked_target_truth(const sked_target *t);
+/*
+ * What it runs where, in which unit its times are, and which devices it has no counterpart for: a few
+ * sentences, one a line. It lives as long as the target.
+ */
+SKED_API const char *sked_target_about(const sked_target *t);
 /* Time of all ops on the best single device of the target: work / time is the speedup there. */
 SKED_API double sked_target_work(const sked_target *t);
 SKED_API void sked_target_destroy(sked_target *t);
 
 /* ------------------------------------------------------------------ robust scheduling */
-
-/* One sentence about something that did not end the call. It ends with the call. */
-typedef void (*sked_warning_fn)(void *data, const char *message);
 
 /*
  * Runs a schedule and sets *time: above 0, or 0 where no op takes time. start and finish, [ops] each, come
@@ -948,6 +1055,8 @@ typedef struct sked_robust_options {
     const sked_schedule *const *given; /* one-shot: candidates made before, valid ones of the problem, in
                                           place of those that `method` would make; NULL: it makes them */
     int32_t n_given;
+    sked_warning_fn note; /* at the start: what the target runs where; may be NULL */
+    void *note_data;
 } sked_robust_options;
 SKED_API void sked_robust_options_init_sized(sked_robust_options *opt, size_t size);
 SKED_INIT_INPUT(sked_robust_options)

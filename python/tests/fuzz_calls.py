@@ -269,6 +269,7 @@ OF: Dict[Any, Any] = {
     sked.Schedule: PROBLEMS.map(_schedule),
     sked.Plan: PROBLEMS.map(lambda p: sked.Plan(p, np.zeros(len(p.graph)), [0] * len(p.graph))),
     sked.Sampler: st.builds(sked.Sampler),
+    sked.Packing: st.builds(lambda: sked.pack([0, 1], [2, 3], [4, 5])),
     sked.Samples: st.builds(lambda: sked.sample(_graph("used"), 2, candidates=3)),
     sked.Result: st.builds(lambda: sked.schedule(_graph("used"), 2, time_limit=0.02, iterations=2)),
     sked.RobustResult: st.builds(
@@ -343,6 +344,8 @@ _SPEC = [
 
 # A strategy for each parameter by its name. A new parameter needs a line here: test_fuzz.py says so.
 PLAUSIBLE: Dict[str, Any] = {
+    "align": _FEW,
+    "alignment": st.one_of(_FEW, _COLUMN),
     "alpha": _AMOUNT,
     "axes": st.none(),
     "any_machine": st.booleans(),
@@ -394,6 +397,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "lifetime": st.sampled_from(["auto", "start", "finish", "result", "nonsense"]),
     "local": st.booleans(),
     "log": _PATHS,
+    "lower": st.one_of(_AMOUNT, _COLUMN),
     "machine": st.one_of(MACHINES, st.sampled_from([None, 1, 2, 0, -1])),
     "makespan": _AMOUNT,
     "measurements": _FEW,
@@ -411,6 +415,7 @@ PLAUSIBLE: Dict[str, Any] = {
         [None, "makespan", "memory", "resource", "cost", "ii", "nonsense"]
     ),
     "of_edges": st.booleans(),
+    "offset": st.one_of(_FEW, _COLUMN),
     "on": _TEXT,
     "one_shot": st.booleans(),
     "oneway": st.booleans(),
@@ -437,6 +442,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "settings": st.sampled_from(
         [None, {}, {"hidden": 8, "graphs": 1}, {"tries": 1}, {"a\0b": "\udc80"}]
     ),
+    "size": _COLUMN,
     "speed": _AMOUNT,
     "split": st.booleans(),
     "start": st.one_of(_COLUMN, OF[sked.Schedule]),
@@ -454,6 +460,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "transfers": st.booleans(),
     "type": _TEXT,
     "types": st.sampled_from([None, ["a", None, "c", "d"], ["a"]]),
+    "upper": st.one_of(_AMOUNT, _COLUMN),
     "value": _AMOUNT,
     "values": st.sampled_from([[5, 12, 30], [0.0], [], [-1]]),
     "wanted": _RESULTS,

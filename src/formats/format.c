@@ -122,25 +122,72 @@ static sked_status choose(const char *path, const char *text, size_t size, const
                        path);
 }
 
-typedef sked_status (*change)(const char *name, const char *text, size_t size, const sked_graph *g,
-                              sked_graph **out, sked_error *err);
-
-/* What the file at path (NULL: none), which `parse` reads, makes of *g takes its place. */
-static sked_status adapt(const char *path, change parse, sked_graph **g, sked_error *err)
+/* What the file at path (NULL: none) makes of *g takes its place: a library, or a profile of `type`. */
+static sked_status adapt(const char *path, bool library, const char *type, const sked_read_options *opt,
+                         sked_graph **g, sked_error *err)
 {
     sked_graph *changed = NULL;
     sked_i_json_file file;
     if (path == NULL)
         return SKED_OK;
     sked_status st = sked_i_json_load(path, &file, err);
-    if (st == SKED_OK)
-        st = parse(file.name, file.text, file.size, *g, &changed, err);
+    if (st != SKED_OK)
+        return st;
+    st = library ? sked_i_library_parse(file.name, file.text, file.size, *g, &changed, err)
+                 : sked_i_observed_parse(file.name, file.text, file.size, type, opt, *g, &changed, err);
     free(file.text);
     if (st == SKED_OK) {
         sked_graph_destroy(*g);
         *g = changed;
     }
     return st;
+}
+
+/* [TYPE=]FILE; a type has no slash. */
+static sked_status take_profile(const char *text, const sked_read_options *opt, sked_graph **g,
+                                sked_error *err)
+{
+    char type[256];
+    const size_t size = text != NULL ? strcspn(text, "=/") : 0;
+    if (text == NULL || text[size] != '=')
+        return adapt(text, false, NULL, opt, g, err);
+    if (size == 0 || size >= sizeof type || text[size + 1] == 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "a profile is FILE or TYPE=FILE, with the name or type of a device, not '%.80s'",
+                           text);
+    memcpy(type, text, size);
+    type[size] = 0;
+    return adapt(text + size + 1, false, type, opt, g, err);
+}
+
+static sked_status set_memory(double memory, sked_graph **g, sked_error *err)
+{
+    sked_builder *b = NULL;
+    sked_graph *changed = NULL;
+    sked_status st = SKED_OK;
+    if (memory == 0)
+        return SKED_OK;
+    SKED_TRY(sked_builder_create(&b, err));
+    SKED_TRY(sked_i_graph_copy(*g, NULL, b, err));
+    for (int32_t i = 0; i < (*g)->n_ops; i++)
+        SKED_TRY(sked_builder_set_memory(b, i, memory, err));
+    SKED_TRY(sked_builder_finish(b, &changed, err));
+    sked_graph_destroy(*g);
+    *g = changed;
+cleanup:
+    sked_builder_destroy(b);
+    return st;
+}
+
+/* Library, profiles and sizes come after the reader, whatever the format. */
+static sked_status adapt_all(const sked_read_options *opt, sked_graph **g, sked_error *err)
+{
+    sked_status st = adapt(opt->library, true, NULL, opt, g, err);
+    if (st == SKED_OK)
+        st = adapt(opt->profile, false, NULL, opt, g, err);
+    for (int i = 0; i < opt->n_profiles && st == SKED_OK; i++)
+        st = take_profile(opt->profiles[i], opt, g, err);
+    return st == SKED_OK ? set_memory(opt->memory, g, err) : st;
 }
 
 void sked_read_options_init_sized(sked_read_options *opt, size_t size)
@@ -157,12 +204,13 @@ sked_status sked_graph_parse(const char *name, const char *text, size_t size, co
     const sked_i_format *format = NULL;
     sked_graph *g = NULL;
     sked_status st = choose(name, text, size, opt->format, &format, err);
+    if (st == SKED_OK && opt->n_dims > 0 && !format->dims)
+        st = sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: format %s has no symbolic dimensions", name,
+                         format->info.name);
     if (st == SKED_OK)
         st = format->read(&source, &g, err);
-    if (st == SKED_OK) /* library and profile come after the reader, whatever the format */
-        st = adapt(opt->library, sked_i_library_parse, &g, err);
     if (st == SKED_OK)
-        st = adapt(opt->profile, sked_i_durations_parse_profile, &g, err);
+        st = adapt_all(opt, &g, err);
     if (st == SKED_OK)
         *out = g;
     else

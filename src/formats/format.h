@@ -29,6 +29,7 @@ typedef struct sked_i_format {
      */
     sked_status (*times)(const sked_i_source *source, const sked_graph *g, double *start, double *ii,
                          sked_error *err);
+    bool dims; /* the reader takes the sizes of symbolic dimensions */
 } sked_i_format;
 
 /* The format of a file that looks like one with a machine in it, or NULL; the same with start times. */
@@ -77,12 +78,16 @@ SKED_MUST_CHECK sked_status sked_i_source_begin(const sked_i_source *source, con
 SKED_MUST_CHECK sked_status sked_i_library_parse(const char *name, const char *text, size_t size,
                                                  const sked_graph *g, sked_graph **out, sked_error *err);
 /*
- * Measured durations by op name (library.c): {"op": duration, ...}, or a trace (trace_profile.h); ops it does
- * not name keep theirs.
+ * Measured durations by op name (observed.c): {"op": duration, ...}, or a trace (trace_profile.h); ops it
+ * does not name keep theirs.
  */
 SKED_MUST_CHECK sked_status sked_i_durations_parse_profile(const char *name, const char *text, size_t size,
                                                            const sked_graph *g, sked_graph **out,
                                                            sked_error *err);
+/* The same with the reader's notes. type: the times are of devices of that name or type; NULL: of all. */
+SKED_MUST_CHECK sked_status sked_i_observed_parse(const char *name, const char *text, size_t size,
+                                                  const char *type, const sked_read_options *opt,
+                                                  const sked_graph *g, sked_graph **out, sked_error *err);
 /* GraphML whose resource model (graphml.c) is in memory too; options and files beside it are not asked. */
 SKED_MUST_CHECK sked_status sked_i_graphml_parse(const sked_i_source *source,
                                                  const sked_i_source *resource_model, sked_graph **out,

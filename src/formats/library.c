@@ -1,7 +1,6 @@
-/* Op libraries (durations and units by op type) and profiles (durations by op name): docs/formats/library.md.
- */
+/* Op libraries: durations and units by op type. docs/formats/library.md. */
+#include "base/arena.h"
 #include "formats/durations.h"
-#include "formats/trace_profile.h"
 
 #include <string.h>
 
@@ -392,56 +391,5 @@ sked_status sked_i_library_parse(const char *name, const char *text, size_t size
     sked_i_names_free(&lib.verilog);
     sked_i_buffer_free(&lib.text);
     sked_i_arena_free(&lib.arena);
-    return st;
-}
-
-/* {"op": duration, ...} into duration[], which already holds the graph's own. */
-static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, uint8_t *seen,
-                         sked_i_buffer *name)
-{
-    char label[80];
-    sked_i_json_enter(j, '{', "a profile");
-    while (sked_i_json_key(j)) {
-        if (!sked_i_json_key_text(j, name))
-            return;
-        const int32_t op = sked_graph_find_op(g, name->data);
-        sked_i_quote(name->data, (size_t)name->size, label, sizeof label);
-        if (op < 0 || seen[op]) {
-            sked_i_json_fail(j, op < 0 ? "the graph has no op called '%s'" : "op '%s' comes twice", label);
-            return;
-        }
-        seen[op] = 1;
-        duration[op] = sked_i_json_number(j, "a duration");
-        if (duration[op] < 0)
-            sked_i_json_fail(j, "the duration of op '%s' must be 0 or more", label);
-    }
-    sked_i_json_end(j);
-}
-
-sked_status sked_i_durations_parse_profile(const char *name, const char *text, size_t size,
-                                           const sked_graph *g, sked_graph **out, sked_error *err)
-{
-    const sked_i_source source = {name, text, size, &no_options};
-    sked_i_json j = {0};
-    sked_i_buffer key = {0};
-    double *duration = NULL;
-    uint8_t *seen = NULL;
-    sked_status st = SKED_OK;
-    SKED_NEW(duration, g->n_ops);
-    SKED_NEW0(seen, g->n_ops);
-    memcpy(duration, g->duration, (size_t)g->n_ops * sizeof *duration);
-    sked_i_json_begin(&j, &source, err);
-    const char *const events = sked_i_trace_find(&j);
-    if (events != NULL)
-        sked_i_trace_read(&j, events, g, duration);
-    else
-        read_profile(&j, g, duration, seen, &key);
-    SKED_TRY(j.status);
-    SKED_TRY(sked_i_graph_with_durations(g, duration, out, err));
-cleanup:
-    free(duration);
-    free(seen);
-    sked_i_buffer_free(&key);
-    sked_i_json_free(&j);
     return st;
 }

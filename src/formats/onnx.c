@@ -6,6 +6,7 @@
  */
 #include "formats/format.h"
 #include "formats/onnx_devices.h"
+#include "formats/onnx_dims.h"
 #include "formats/onnx_shapes.h"
 #include "formats/onnx_wire.h"
 
@@ -362,6 +363,7 @@ static sked_status onnx_read(const sked_i_source *source, sked_graph **out, sked
     reader r = {.source = source, .err = err};
     sked_status st = SKED_OK;
     SKED_TRY(unpack(source, &allocator, &model, err));
+    SKED_TRY(sked_i_onnx_dims_bind(source, model, &allocator, err));
     r.graph = model->graph;
     if (r.graph == NULL)
         st = sked_i_source_fail(source, NULL, err, "not an ONNX model: it has no graph");
@@ -387,4 +389,5 @@ cleanup:
 const sked_i_format sked_i_format_onnx = {
     .info = {"onnx", "ONNX models, with estimated durations", ".onnx", true, false},
     .read = onnx_read,
+    .dims = true,
 };

@@ -1,18 +1,14 @@
 /*
  * Chrome's Trace Event Format: complete events ("X", with ts and dur) and pairs of begin and end ("B", "E"),
- * which nest within a thread. ONNX Runtime calls its events NAME_kernel_time, and a node without a name
- * OPERATOR_NUMBER.
+ * which nest within a thread. Our own traces say the unit of time that a schedule counts in; there an event's
+ * args have the op's time in that unit, and the device it was measured on.
  */
 #include "formats/trace_profile.h"
 
+#include "formats/trace_names.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-/* One run of an op. */
-typedef struct sample {
-    int32_t op;
-    double time;
-} sample;
 
 /* A begin or an end. */
 typedef struct mark {
@@ -23,110 +19,98 @@ typedef struct mark {
     double time;
 } mark;
 
-enum { NAME, PHASE, TIME, DURATION, PROCESS, THREAD };
+enum { NAME, PHASE, TIME, DURATION, PROCESS, THREAD, ARGS };
 static const sked_i_json_fields event_fields =
-    SKED_I_JSON_FIELDS("an event", false, "name", "ph", "ts", "dur", "pid", "tid");
+    SKED_I_JSON_FIELDS("an event", false, "name", "ph", "ts", "dur", "pid", "tid", "args");
+enum { OWN_TIME, DEVICE, OPERATOR };
+static const sked_i_json_fields args_fields =
+    SKED_I_JSON_FIELDS("args of an event", false, "duration", "device", "op_name");
 
 typedef struct trace {
     sked_i_arena arena;
     sked_i_json *j;
-    const sked_graph *graph;
-    sample *sample;
+    sked_i_observed *measured;
+    sked_i_trace_names names;
+    bool own;     /* one of ours */
+    bool kernels; /* it has events of ONNX Runtime's nodes */
     mark *mark;
-    int64_t n_samples, sample_cap, n_marks, mark_cap;
+    int64_t n_marks, mark_cap;
     sked_i_names tracks;
-    int32_t *ranked; /* [n_ranked] op of ONNX Runtime's number */
-    int64_t n_ranked;
     /* of the event at hand */
-    sked_i_buffer name, phase, process, thread;
-    double time, duration;
-    uint32_t seen;
+    sked_i_buffer name, phase, process, thread, device, op_type;
+    double time, duration, own_time;
+    uint32_t seen, args_seen;
 } trace;
 
-/* The events among the members of the object that comes next. */
-static const char *find_member(sked_i_json *j)
+static bool is_key(const sked_i_json *j, const char *key)
 {
-    static const char key[] = "traceEvents";
-    const char *events = NULL;
+    return j->key_size == strlen(key) && memcmp(j->key, key, j->key_size) == 0;
+}
+
+/* Does the object that comes next say a unit of time? */
+static bool says_unit(sked_i_json *j)
+{
+    bool says = false;
+    sked_i_json_enter(j, '{', "\"otherData\"");
+    while (sked_i_json_key(j)) {
+        says = says || is_key(j, "time unit");
+        sked_i_json_skip(j);
+    }
+    return says;
+}
+
+/* What is of use among the members of the object that comes next. */
+static sked_i_trace_place find_members(sked_i_json *j)
+{
+    sked_i_trace_place place = {.events = NULL};
     sked_i_json_enter(j, '{', "a profile");
     while (sked_i_json_key(j)) {
-        const bool named = j->key_size == sizeof key - 1 && memcmp(j->key, key, sizeof key - 1) == 0;
-        const bool list = named && sked_i_json_peek(j) == '[';
+        const bool list = is_key(j, "traceEvents") && sked_i_json_peek(j) == '[';
+        const bool other = is_key(j, "otherData") && sked_i_json_peek(j) == '{';
+        if (other) {
+            place.own = says_unit(j) || place.own;
+            continue;
+        }
         const char *const value = sked_i_json_defer(j);
-        if (list && events == NULL)
-            events = value;
+        if (list && place.events == NULL)
+            place.events = value;
     }
-    return events;
+    return place;
 }
 
-const char *sked_i_trace_find(sked_i_json *j)
+sked_i_trace_place sked_i_trace_find(sked_i_json *j)
 {
     const char *const begin = j->at;
-    const char *const events = sked_i_json_peek(j) == '[' ? sked_i_json_defer(j) : find_member(j);
+    sked_i_trace_place place = {.events = NULL};
+    if (sked_i_json_peek(j) == '[')
+        place.events = sked_i_json_defer(j);
+    else
+        place = find_members(j);
     sked_i_json_end(j);
     if (j->status != SKED_OK)
-        return NULL;
+        return (sked_i_trace_place){.events = NULL};
     sked_i_json_seek(j, begin);
-    return events;
-}
-
-/* ------------------------------------------------------------------ names */
-
-/* The ops in ONNX Runtime's numbers: constants become weights before it counts. */
-static void rank_ops(trace *t)
-{
-    const sked_graph *g = t->graph;
-    t->ranked = sked_i_arena_alloc(&t->arena, g->n_ops, sizeof *t->ranked);
-    if (t->ranked == NULL) {
-        sked_i_json_no_memory(t->j);
-        return;
-    }
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        const char *type = sked_graph_op_type(g, i);
-        if (type == NULL || strcmp(type, "Constant") != 0)
-            t->ranked[t->n_ranked++] = i;
-    }
-}
-
-/* OPERATOR_NUMBER */
-static int32_t unnamed_op(const trace *t, const char *name, size_t size)
-{
-    size_t digits = 0;
-    int64_t rank;
-    while (digits < size && name[size - digits - 1] != '_')
-        digits++;
-    if (digits == size || !sked_i_parse_int(name + size - digits, digits, 0, INT32_MAX, &rank) ||
-        rank >= t->n_ranked)
-        return -1;
-    const char *type = sked_graph_op_type(t->graph, t->ranked[rank]);
-    const size_t length = size - digits - 1;
-    const bool same = type != NULL && strlen(type) == length && memcmp(type, name, length) == 0;
-    return same ? t->ranked[rank] : -1;
-}
-
-/* The op that the event at hand is named after, or -1. */
-static int32_t find_op(trace *t)
-{
-    sked_i_buffer *const name = &t->name;
-    static const char suffix[] = "_kernel_time";
-    const int64_t length = name->size - (int64_t)(sizeof suffix - 1);
-    const int32_t op = sked_graph_find_op(t->graph, name->data);
-    if (op >= 0 || length <= 0 || strcmp(name->data + length, suffix) != 0)
-        return op;
-    name->data[length] = 0;
-    name->size = length;
-    const int32_t named = sked_graph_find_op(t->graph, name->data);
-    return named >= 0 ? named : unnamed_op(t, name->data, (size_t)length);
+    return place;
 }
 
 /* ------------------------------------------------------------------ events */
 
-static void add_sample(trace *t, int32_t op, double time)
+static void add_sample(trace *t, int32_t op, const char *on, double time)
 {
-    if (!SKED_OWN_GROW(&t->arena, t->sample, t->sample_cap, t->n_samples + 1))
+    if (!sked_i_observed_add(t->measured, op, on, time))
         sked_i_json_no_memory(t->j);
-    else
-        t->sample[t->n_samples++] = (sample){op, time};
+}
+
+/* Nodes that ran make better examples than what else a trace of ONNX Runtime holds. */
+static void add_stranger(trace *t, bool kernel)
+{
+    if (kernel && !t->kernels) {
+        sked_i_names_free(&t->measured->strangers);
+        t->kernels = true;
+    }
+    if (kernel == t->kernels && t->name.size > 0 &&
+        !sked_i_observed_stranger(t->measured, t->name.data, (size_t)t->name.size))
+        sked_i_json_no_memory(t->j);
 }
 
 static void add_mark(trace *t, int32_t op, bool begins)
@@ -158,41 +142,81 @@ static void read_word(sked_i_json *j, const char *what, sked_i_buffer *out)
     }
 }
 
+static void clear(sked_i_buffer *word)
+{
+    word->size = 0;
+    sked_i_buffer_text(word, "");
+}
+
+static void read_args(trace *t)
+{
+    sked_i_json *j = t->j;
+    if (sked_i_json_peek(j) != '{') {
+        sked_i_json_skip(j);
+        return;
+    }
+    sked_i_json_enter(j, '{', "args of an event");
+    for (int k; (k = sked_i_json_field(j, &args_fields, &t->args_seen)) >= 0;)
+        if (k == OPERATOR)
+            read_word(j, "\"op_name\"", &t->op_type);
+        else if (!t->own)
+            sked_i_json_skip(j);
+        else if (k == DEVICE)
+            read_word(j, "\"device\"", &t->device);
+        else
+            t->own_time = sked_i_json_number(j, "\"duration\"");
+}
+
 static void read_fields(trace *t)
 {
     sked_i_json *j = t->j;
     sked_i_buffer *const word[] = {
         [NAME] = &t->name, [PHASE] = &t->phase, [PROCESS] = &t->process, [THREAD] = &t->thread};
-    t->seen = 0;
+    t->seen = t->args_seen = 0;
     for (size_t k = 0; k < sizeof word / sizeof *word; k++)
-        if (word[k] != NULL) {
-            word[k]->size = 0;
-            sked_i_buffer_text(word[k], "");
-        }
+        if (word[k] != NULL)
+            clear(word[k]);
+    clear(&t->device);
+    clear(&t->op_type);
     sked_i_json_enter(j, '{', "an event of a trace");
     for (int k; (k = sked_i_json_field(j, &event_fields, &t->seen)) >= 0;)
         if (k == TIME)
             t->time = sked_i_json_number(j, "\"ts\"");
         else if (k == DURATION)
             t->duration = sked_i_json_number(j, "\"dur\"");
+        else if (k == ARGS)
+            read_args(t);
         else
             read_word(j, event_fields.names[k], word[k]);
-    if (t->name.failed || t->phase.failed || t->process.failed || t->thread.failed)
+    if (t->name.failed || t->phase.failed || t->process.failed || t->thread.failed || t->device.failed ||
+        t->op_type.failed)
         sked_i_json_no_memory(t->j);
+}
+
+/* A complete event of an op. */
+static void take_event(trace *t, int32_t op)
+{
+    const bool exact = t->own && SKED_I_JSON_HAS(t->args_seen, OWN_TIME);
+    const bool placed = t->own && SKED_I_JSON_HAS(t->args_seen, DEVICE);
+    const double time = exact ? t->own_time : t->duration;
+    if (!SKED_I_JSON_HAS(t->seen, DURATION) || time < 0)
+        sked_i_json_fail(t->j, "a complete event of an op needs a \"dur\" of 0 or more");
+    else
+        add_sample(t, op, placed ? t->device.data : NULL, time);
 }
 
 static void read_event(trace *t)
 {
+    bool kernel = false;
     read_fields(t);
     if (t->j->status != SKED_OK || t->phase.size != 1)
         return;
     const char phase = t->phase.data[0];
-    const int32_t op = find_op(t);
+    const int32_t op = sked_i_trace_op(&t->names, &t->name, t->op_type.data, &kernel);
     if (phase == 'X' && op >= 0) {
-        if (!SKED_I_JSON_HAS(t->seen, DURATION) || t->duration < 0)
-            sked_i_json_fail(t->j, "a complete event of an op needs a \"dur\" of 0 or more");
-        else
-            add_sample(t, op, t->duration);
+        take_event(t, op);
+    } else if (phase == 'X') {
+        add_stranger(t, kernel);
     } else if (phase == 'B' || phase == 'E') {
         if (!SKED_I_JSON_HAS(t->seen, TIME))
             sked_i_json_fail(t->j, "an event that begins or ends something needs a \"ts\"");
@@ -231,45 +255,27 @@ static void match_marks(trace *t)
         if (b.op >= 0 && m.time < b.time)
             sked_i_json_fail(t->j, "an event of op %d ends before it begins", (int)b.op);
         else if (b.op >= 0)
-            add_sample(t, b.op, m.time - b.time);
+            add_sample(t, b.op, NULL, m.time - b.time);
     }
 }
 
-static int by_op(const void *x, const void *y)
+void sked_i_trace_read(sked_i_json *j, const sked_i_trace_place *place, sked_i_observed *m)
 {
-    const sample *a = x, *b = y;
-    return a->op != b->op ? (a->op > b->op) - (a->op < b->op) : (a->time > b->time) - (a->time < b->time);
-}
-
-static void take_medians(trace *t, double *duration)
-{
-    if (t->n_samples == 0) {
-        sked_i_json_fail(t->j, "no event of the trace has the name of an op");
-        return;
-    }
-    qsort(t->sample, (size_t)t->n_samples, sizeof *t->sample, by_op);
-    for (int64_t i = 0, end; i < t->n_samples; i = end) {
-        for (end = i + 1; end < t->n_samples && t->sample[end].op == t->sample[i].op; end++)
-            continue;
-        const int64_t n = end - i, low = i + (n - 1) / 2, high = i + n / 2;
-        duration[t->sample[i].op] = t->sample[low].time / 2 + t->sample[high].time / 2;
-    }
-}
-
-void sked_i_trace_read(sked_i_json *j, const char *events, const sked_graph *g, double *duration)
-{
-    trace t = {.j = j, .graph = g};
-    rank_ops(&t);
-    while (sked_i_json_each(j, events, "a trace", "event"))
+    trace t = {.j = j, .measured = m, .own = place->own, .names.graph = m->graph};
+    if (!sked_i_trace_names_begin(&t.names))
+        sked_i_json_no_memory(j);
+    while (sked_i_json_each(j, place->events, "a trace", "event"))
         read_event(&t);
     if (j->status == SKED_OK)
         match_marks(&t);
-    if (j->status == SKED_OK)
-        take_medians(&t, duration);
+    if (j->status == SKED_OK && m->n == 0)
+        sked_i_json_fail(j, "no event of the trace has the name of an op");
+    for (int32_t at = 0, op; j->status == SKED_OK && (op = sked_i_trace_inside(&t.names, &at)) >= 0;)
+        add_sample(&t, op, NULL, 0);
     sked_i_arena_free(&t.arena);
+    sked_i_arena_free(&t.names.arena);
     sked_i_names_free(&t.tracks);
-    sked_i_buffer_free(&t.name);
-    sked_i_buffer_free(&t.phase);
-    sked_i_buffer_free(&t.process);
-    sked_i_buffer_free(&t.thread);
+    sked_i_buffer *const word[] = {&t.name, &t.phase, &t.process, &t.thread, &t.device, &t.op_type};
+    for (size_t k = 0; k < sizeof word / sizeof *word; k++)
+        sked_i_buffer_free(word[k]);
 }

@@ -1,19 +1,23 @@
 /* Traces of runs as profiles: Chrome's Trace Event Format, which ONNX Runtime's profiles are written in. */
 #ifndef SKED_FORMATS_TRACE_PROFILE_H
 #define SKED_FORMATS_TRACE_PROFILE_H
-#include "formats/json.h"
+#include "formats/observed.h"
+
+typedef struct sked_i_trace_place {
+    const char *events; /* where they begin; NULL: no trace, or j has failed */
+    bool own;           /* -o FILE.trace.json wrote it: events have exact times, and devices */
+} sked_i_trace_place;
 
 /*
- * Where the events of a trace begin, if the text is one: an array, or an object whose "traceEvents" is one.
- * NULL: no trace, or j has failed. Nothing may follow the text's one value. j stands at its beginning before
- * and after. O(size).
+ * If the text is a trace: an array of events, or an object whose "traceEvents" is one. Nothing may follow the
+ * text's one value. j stands at its beginning before and after. O(size).
  */
-const char *sked_i_trace_find(sked_i_json *j);
+sked_i_trace_place sked_i_trace_find(sked_i_json *j);
 
 /*
- * Durations of the ops that events are named after: the median of an op's events, in microseconds as they are
- * written. Events of other names are passed over, but one at least must be an op's. duration[ops] keeps what
- * the trace does not say. Errors are j's. O(size + events log events).
+ * Times of the ops that events are named after (trace_names.h), in microseconds as they are written, or in
+ * the unit of our own traces. Events of other names are passed over, but one at least must be an op's.
+ * Errors are j's. O(size + events log events).
  */
-void sked_i_trace_read(sked_i_json *j, const char *events, const sked_graph *g, double *duration);
+void sked_i_trace_read(sked_i_json *j, const sked_i_trace_place *place, sked_i_observed *m);
 #endif

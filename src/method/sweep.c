@@ -51,10 +51,10 @@ static void describe(sked_sweep_parameter parameter, sked_result *r, const sked_
     pt->resource = m->resource;
     pt->communication = m->communication;
     pt->ii = r->schedule[0]->ii;
-    pt->x = parameter == SKED_SWEEP_HORIZON                                         ? m->makespan
-            : parameter == SKED_SWEEP_II                                            ? pt->ii
-            : parameter == SKED_SWEEP_MEMORY_LIMIT || parameter == SKED_SWEEP_CLOCK ? pt->at
-                                                                                    : m->communication;
+    pt->x = parameter == SKED_SWEEP_HORIZON        ? m->makespan
+            : parameter == SKED_SWEEP_II           ? pt->ii
+            : parameter >= SKED_SWEEP_MEMORY_LIMIT ? pt->at /* limits and what units there are */
+                                                   : m->communication;
     pt->y = parameter == SKED_SWEEP_ALPHA ? m->resource : r->value;
     snprintf(pt->method, sizeof pt->method, "%s", r->method);
     pt->schedule = r->schedule[0];
@@ -154,15 +154,37 @@ static bool starts_warm(const char *method, sked_sweep_parameter parameter)
     return info != NULL && (info->features & SKED_CAN_START) && parameter != SKED_SWEEP_II;
 }
 
-/* The schedule of the last value, where it keeps a memory limit or a clock that may have fallen since. */
+/* The schedule of the last value, where it keeps a memory limit, a clock or a capacity that may have fallen
+ * since. */
 static const sked_schedule *warm_start(const sked_problem *p, sked_sweep_parameter parameter,
                                        const sked_schedule *last, const sked_schedule *given)
 {
     const sked_schedule *s = last != NULL ? last : given;
-    const bool may_break = parameter == SKED_SWEEP_MEMORY_LIMIT || parameter == SKED_SWEEP_CLOCK;
+    const bool may_break = parameter >= SKED_SWEEP_MEMORY_LIMIT;
     if (s != NULL && may_break && sked_schedule_validate(p, s, NULL) != SKED_OK)
         return NULL;
     return s;
+}
+
+/* -1: no capacity is swept. */
+static int32_t resource_of(const sked_problem *p, const sked_sweep_options *opt)
+{
+    return opt->parameter == SKED_SWEEP_CAPACITY ? sked_graph_find_resource(p->graph, opt->resource) : -1;
+}
+
+/* Capacities of the sweep's own; NULL where none is swept. */
+static sked_status copy_capacities(sked_problem *p, int32_t resource, double **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double *capacity = NULL;
+    if (resource < 0)
+        return SKED_OK;
+    SKED_NEW(capacity, p->graph->n_resources);
+    for (int32_t r = 0; r < p->graph->n_resources; r++)
+        capacity[r] = sked_i_capacity(p, r);
+    p->capacity = *out = capacity;
+cleanup:
+    return st;
 }
 
 static sked_status run_points(const char *method, const sked_problem *p, const sked_sweep_options *opt,
@@ -174,12 +196,17 @@ static sked_status run_points(const char *method, const sked_problem *p, const s
     const sked_schedule *last = NULL;
     sked_problem problem = *p;
     sked_run_options run = *preset;
+    double *capacity = NULL;
+    const int32_t resource = resource_of(p, opt);
     SKED_NEW(w->point, opt->n_values);
+    SKED_TRY(copy_capacities(&problem, resource, &capacity, err));
     for (int32_t i = 0; i < opt->n_values && !sked_i_limit_stopped(&limit); i++) {
         SKED_NEW0(w->point[i], 1);
         w->count++;
         w->point[i]->at = opt->values[i];
         sked_sweep_apply(opt->parameter, opt->values[i], &problem);
+        if (resource >= 0)
+            capacity[resource] = opt->values[i];
         run.start = warm_start(&problem, opt->parameter, warm ? last : NULL, preset->start);
         SKED_TRY(run_point(method, &problem, opt->parameter, &run, w->point[i], err));
         last = w->point[i]->found ? w->point[i]->schedule : last;
@@ -188,10 +215,12 @@ static sked_status run_points(const char *method, const sked_problem *p, const s
     }
     drop_beaten(w, NULL);
 cleanup:
+    free(capacity);
     return st;
 }
 
-static sked_status check(const sked_sweep_options *opt, const sked_run_options *run, sked_error *err)
+static sked_status check(const sked_problem *p, const sked_sweep_options *opt, const sked_run_options *run,
+                         sked_error *err)
 {
     if ((unsigned)opt->parameter >= n_parameters || opt->n_values < 1 || opt->values == NULL)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "a sweep needs a parameter and one value of it at least");
@@ -199,6 +228,11 @@ static sked_status check(const sked_sweep_options *opt, const sked_run_options *
         if (!(opt->values[i] >= 0))
             return sked_i_fail(err, SKED_ERR_ARGUMENT, "a sweep takes values of 0 or more, not %g",
                                opt->values[i]);
+    const bool capacity = opt->parameter == SKED_SWEEP_CAPACITY;
+    if (capacity != (opt->resource != NULL) ||
+        (capacity && sked_graph_find_resource(p->graph, opt->resource) < 0))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "a sweep of a capacity, and no other, names a resource of the graph");
     if (run->candidates > 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "a sweep gives one schedule per value: no candidates");
     return SKED_OK;
@@ -213,9 +247,11 @@ sked_status sked_sweep(const char *method, const sked_problem *p, const sked_swe
     SKED_CHECK_OUTPUT(sked_sweep_result, out);
     sked_status st = SKED_OK;
     sked_sweep_result w = {.size = sizeof w};
-    SKED_TRY(check(opt, run, err));
+    SKED_TRY(check(p, opt, run, err));
     w.parameter = parameters[opt->parameter].name;
     w.x = parameters[opt->parameter].axis;
+    if (opt->parameter == SKED_SWEEP_CAPACITY)
+        w.parameter = w.x = sked_graph_resource_name(p->graph, resource_of(p, opt));
     w.y = opt->parameter == SKED_SWEEP_ALPHA ? "resource" : sked_objective_name(p->objective);
     SKED_TRY(run_points(method, p, opt, run, &w, err));
     if (w.count == 0)

@@ -3,6 +3,7 @@
 
 #include "base/sized.h"
 #include "problem/lower.h"
+#include "report/svg.h"
 #include "report/table.h"
 
 #include <string.h>
@@ -90,8 +91,10 @@ static sked_status write(const sked_i_report *r, const sked_report_data *data, c
     return st;
 }
 
-sked_status sked_report_write(const sked_report_data *data, const char *path, const char *format,
-                              sked_error *err)
+/* Calls fn with data of whatever version as this one knows it. */
+static sked_status with(const sked_report_data *data,
+                        sked_status (*fn)(void *, const sked_report_data *, sked_error *), void *context,
+                        sked_error *err)
 {
     SKED_TAKE(sked_report_data, data)
     sked_report_data known = *data;
@@ -104,6 +107,58 @@ sked_status sked_report_write(const sked_report_data *data, const char *path, co
     known.problem = problem;
     known.robust = data->robust ? robust : NULL;
     known.sweep = data->sweep ? sweep : NULL;
-    const sked_i_report *r = format ? by_name(format) : by_extension(path);
-    return r ? write(r, &known, path, err) : no_report(path, format, err);
+    return fn(context, &known, err);
+}
+
+typedef struct destination {
+    const char *path, *format;
+} destination;
+
+static sked_status write_there(void *context, const sked_report_data *data, sked_error *err)
+{
+    const destination *to = context;
+    const sked_i_report *r = to->format ? by_name(to->format) : by_extension(to->path);
+    return r ? write(r, data, to->path, err) : no_report(to->path, to->format, err);
+}
+
+sked_status sked_report_write(const sked_report_data *data, const char *path, const char *format,
+                              sked_error *err)
+{
+    return with(data, write_there, &(destination){path, format}, err);
+}
+
+static sked_status reach(void *page, const sked_report_data *data, sked_error *err)
+{
+    const sked_status st =
+        data->validated ? SKED_OK : sked_schedule_validate(data->problem, data->schedule, err);
+    return st == SKED_OK ? sked_i_svg_reach(page, data, err) : st;
+}
+
+static sked_status add(void *page, const sked_report_data *data, sked_error *err)
+{
+    return sked_i_svg_add(page, data, err);
+}
+
+sked_status sked_report_write_all(const sked_report_data *const *data, int32_t count, const char *path,
+                                  sked_error *err)
+{
+    enum { most = 100 };
+    const sked_i_report *const r = by_extension(path);
+    sked_i_svg_page page = {.named = true};
+    sked_i_buffer text = {0};
+    sked_status st = SKED_OK;
+    if (count < 1 || count > most || r == NULL || strcmp(r->info.name, "svg") != 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: 1 to %d schedules are drawn together as .svg", path,
+                           most);
+    for (int32_t k = 0; k < count && st == SKED_OK; k++)
+        st = with(data[k], reach, &page, err);
+    for (int32_t k = 0; k < count && st == SKED_OK; k++)
+        st = with(data[k], add, &page, err);
+    st = sked_i_svg_end(&page, st == SKED_OK ? sked_graph_name(data[0]->problem->graph) : "", st, &text, err);
+    if (st == SKED_OK && text.failed)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
+        st = sked_i_file_write(path, text.data, text.size, err);
+    sked_i_buffer_free(&text);
+    return st;
 }

@@ -18,7 +18,8 @@ double sked_i_panel_y(const sked_i_panel *p, int32_t row)
 
 /* ------------------------------------------------------------------ style */
 
-/* Classes: bg page, t text, m muted text, g grid, r row, h hatch, n op names, k critical, f later iterations.
+/* Classes: bg page, t text, m muted text, g grid, r row, h hatch, n op names, k critical, f later iterations,
+ * o ops, s narrow ones: neighbours touch, and darker edges tell them apart.
  */
 static void write_style(sked_i_buffer *out)
 {
@@ -35,6 +36,8 @@ static void write_style(sked_i_buffer *out)
         sked_i_buffer_format(out, ".c%d{fill:#%s}", k, sked_i_palette_hex(k));
     sked_i_buffer_text(
         out, "\n.d0{opacity:.3}.d1{opacity:.55}.d2{opacity:.78}.f{opacity:.32}\n"
+             ".o{stroke:#000;stroke-opacity:.22;stroke-width:.6}.s{stroke:none;shape-rendering:crispEdges}"
+             ".k{stroke-opacity:1}\n"
              ".k,.kc,.kl{stroke:#" SKED_I_CRITICAL_LIGHT ";stroke-width:2}"
              ".kc{fill:none;stroke-width:1.5;stroke-linecap:round}\n"
              ".ii{stroke:#59636e;stroke-dasharray:4 3;fill:none}\n"
@@ -97,13 +100,15 @@ static void add_value(const sked_i_view *v, const sked_metrics *m, sked_i_buffer
                              sked_i_label_percent(m->value / d->lower_bound - 1, number, sizeof number));
 }
 
-static void write_heading(const sked_i_view *v, const sked_metrics *m, sked_i_buffer *out)
+/* named: by the method, not by the graph. */
+static void write_heading(const sked_i_view *v, const sked_metrics *m, bool named, sked_i_buffer *out)
 {
     char text[400], number[40];
-    const char *name = sked_graph_name(v->graph);
+    const char *name = named ? v->data->method : sked_graph_name(v->graph);
     sked_i_buffer line = {0};
-    write_text(out, "ti", margin, 36, sked_i_label_cut(*name ? name : "schedule", 90, text, sizeof text));
-    if (v->data->method != NULL && *v->data->method)
+    write_text(out, "ti", margin, 36,
+               sked_i_label_cut(name != NULL && *name ? name : "schedule", 90, text, sizeof text));
+    if (!named && v->data->method != NULL && *v->data->method)
         sked_i_buffer_format(&line, "%s \xc2\xb7 ", sked_i_label_cut(v->data->method, 40, text, sizeof text));
     add_value(v, m, &line);
     add_machine(v, &line);
@@ -285,14 +290,15 @@ static double write_legend(const sked_i_view *v, double y, sked_i_buffer *out)
 
 /* ------------------------------------------------------------------ page */
 
-static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_i_buffer *out, double *height,
-                              sked_error *err)
+/* until: least end of the time axis. Adds the height used to *height. */
+static sked_status write_body(const sked_i_view *v, const sked_metrics *m, bool named, double until,
+                              sked_i_buffer *out, double *height, sked_error *err)
 {
     sked_i_panel p = {.view = v, .out = out, .left = margin + widest_row_name(v) + 12, .top = head + axis};
     p.width = page_width - margin - p.left;
-    p.end = sked_i_view_end(v);
+    p.end = fmax(until, sked_i_view_end(v));
     size_rows(&p);
-    write_heading(v, m, out);
+    write_heading(v, m, named, out);
     sked_status st = write_panel(&p, err);
     double y = p.top + p.height + (p.height > 700 ? 24 : 8);
     if (st == SKED_OK && v->copies > 0) {
@@ -312,37 +318,66 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_
     }
     y += 28;
     y += write_legend(v, y, out);
-    *height = y + margin;
+    *height += y + margin;
+    return st;
+}
+
+sked_status sked_i_svg_reach(sked_i_svg_page *page, const sked_report_data *data, sked_error *err)
+{
+    sked_i_view v = {0};
+    const sked_status st = sked_i_view_init(&v, data, err);
+    if (st == SKED_OK)
+        page->until = fmax(page->until, sked_i_view_end(&v));
+    sked_i_view_free(&v);
+    return st;
+}
+
+sked_status sked_i_svg_add(sked_i_svg_page *page, const sked_report_data *data, sked_error *err)
+{
+    sked_i_view v = {0};
+    sked_metrics m = {.size = sizeof m};
+    sked_i_buffer *const out = &page->body;
+    const bool below = page->height > 0;
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
+    SKED_TRY(sked_i_view_init(&v, data, err));
+    if (below)
+        sked_i_label_draw(out, "<g transform=\"translate(0 ~)\">\n", page->height);
+    SKED_TRY(write_body(&v, &m, page->named, page->until, out, &page->height, err));
+    sked_i_buffer_text(out, below ? "</g>\n" : "");
+cleanup:
+    sked_i_view_free(&v);
+    return st;
+}
+
+sked_status sked_i_svg_end(sked_i_svg_page *page, const char *name, sked_status st, sked_i_buffer *out,
+                           sked_error *err)
+{
+    char text[300];
+    const int height = (int)page->height;
+    if (st == SKED_OK && page->body.failed)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK) {
+        sked_i_buffer_format(out,
+                             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                             "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
+                             page_width, height, page_width, height);
+        sked_i_buffer_xml(out, sked_i_label_cut(name, 90, text, sizeof text));
+        sked_i_buffer_text(out, page->named ? ": schedules</title>\n" : ": schedule</title>\n");
+        write_style(out);
+        sked_i_buffer_text(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+        sked_i_buffer_add(out, page->body.data, (size_t)page->body.size);
+        sked_i_buffer_text(out, "</svg>\n");
+    }
+    sked_i_buffer_free(&page->body);
     return st;
 }
 
 static sked_status svg_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
-    sked_i_view v = {0};
-    sked_metrics m = {.size = sizeof m};
-    sked_i_buffer body = {0};
-    double height = 0;
-    char text[300];
-    sked_status st = SKED_OK;
-    SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
-    SKED_TRY(sked_i_view_init(&v, data, err));
-    SKED_TRY(write_body(&v, &m, &body, &height, err));
-    if (body.failed)
-        SKED_TRY(sked_i_no_memory(err));
-    sked_i_buffer_format(out,
-                         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-                         "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
-                         page_width, (int)height, page_width, (int)height);
-    sked_i_buffer_xml(out, sked_i_label_cut(sked_graph_name(v.graph), 90, text, sizeof text));
-    sked_i_buffer_text(out, ": schedule</title>\n");
-    write_style(out);
-    sked_i_buffer_text(out, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
-    sked_i_buffer_add(out, body.data, (size_t)body.size);
-    sked_i_buffer_text(out, "</svg>\n");
-cleanup:
-    sked_i_buffer_free(&body);
-    sked_i_view_free(&v);
-    return st;
+    sked_i_svg_page page = {.height = 0};
+    const sked_status st = sked_i_svg_add(&page, data, err);
+    return sked_i_svg_end(&page, sked_graph_name(data->problem->graph), st, out, err);
 }
 
 const sked_i_report sked_i_report_svg = {{"svg", ".svg", "Gantt picture (SVG)"}, svg_write, false};

@@ -30,4 +30,19 @@ static inline double sked_i_panel_x(const sked_i_panel *p, double time)
 double sked_i_panel_y(const sked_i_panel *p, int32_t row);
 /* Draws every op of the view and the line through the critical chain (svg_bars.c). */
 SKED_MUST_CHECK sked_status sked_i_panel_bars(sked_i_panel *p, sked_error *err);
+/* A page of schedules, one under the other on one time axis. Zero before; sked_i_svg_end frees it. */
+typedef struct sked_i_svg_page {
+    sked_i_buffer body;
+    double height;
+    double until; /* the axes end there, or later */
+    bool named;   /* methods are the headings, not the graph */
+} sked_i_svg_page;
+/* Lets the axes reach the end of this schedule. */
+SKED_MUST_CHECK sked_status sked_i_svg_reach(sked_i_svg_page *page, const sked_report_data *data,
+                                             sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_svg_add(sked_i_svg_page *page, const sked_report_data *data,
+                                           sked_error *err);
+/* name: of the graph. out gets the page, with st OK; returns st, or what went wrong. */
+sked_status sked_i_svg_end(sked_i_svg_page *page, const char *name, sked_status st, sked_i_buffer *out,
+                           sked_error *err);
 #endif

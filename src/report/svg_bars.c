@@ -263,9 +263,9 @@ static void draw_segment(void *context, const sked_i_panel *p, const segment *s)
     const bool first = p->folded || s->iteration == 0;
     const bool outlined = v->critical[s->bar->op] && first && width >= least_outline;
     const double pad = p->row_height > 8 ? 1 : 0, inset = outlined ? 0.8 : 0;
-    const double shown = width > 4 ? width - 0.6 : fmax(width, 1.6);
-    sked_i_buffer_format(p->out, "<rect class=\"c%d%s%s\"", (int)v->color[s->bar->op], outlined ? " k" : "",
-                         first ? "" : " f");
+    const double shown = fmax(width, 1.6);
+    sked_i_buffer_format(p->out, "<rect class=\"c%d%s%s%s\"", (int)v->color[s->bar->op], outlined ? " k" : "",
+                         first ? "" : " f", width > 4 ? "" : " s");
     sked_i_label_draw(p->out, " x=\"~\" y=\"~\" width=\"~\" height=\"~\"", s->x0 + inset,
                       sked_i_panel_y(p, s->row) + pad + inset, shown - 2 * inset,
                       p->row_height - 2 * (pad + inset));
@@ -341,8 +341,11 @@ sked_status sked_i_panel_bars(sked_i_panel *p, sked_error *err)
         if (st != SKED_OK)
             return st;
     }
-    if (p->narrowest < INFINITY)
+    if (p->narrowest < INFINITY) {
+        sked_i_buffer_text(p->out, "<g class=\"o\">\n");
         each_segment(p, draw_segment, NULL);
+        sked_i_buffer_text(p->out, "</g>\n");
+    }
     if (!p->folded) {
         underline_critical(p);
         draw_chain(p);

@@ -123,6 +123,12 @@ static void write_op(trace *t, const sked_i_bar *b, int32_t iteration)
     sked_i_buffer_text(t->out, ",\"args\":{\"start\":");
     sked_i_buffer_number(t->out, b->start + shift);
     sked_i_page_member(t->out, "finish", b->finish + shift);
+    sked_i_page_member(t->out, "duration",
+                       v->graph->duration[b->op]); /* --profile reads it, and the device */
+    if (v->problem->machine != NULL && v->schedule->device != NULL) {
+        sked_i_buffer_text(t->out, ",\"device\":");
+        sked_i_buffer_json(t->out, sked_machine_device_name(v->problem->machine, v->schedule->device[b->op]));
+    }
     sked_i_page_member(t->out, "slack", v->slack[b->op]);
     if (b->demand != 1)
         sked_i_page_member(t->out, "demand", b->demand);
@@ -133,19 +139,33 @@ static void write_op(trace *t, const sked_i_bar *b, int32_t iteration)
 
 /* ------------------------------------------------------------------ flows */
 
+/* Data goes from one device to another. */
+static bool is_transfer(const sked_i_view *v, int64_t edge)
+{
+    const int32_t *const device = v->schedule->device;
+    return device != NULL && v->graph->edge_bytes[edge] > 0 &&
+           device[v->graph->edge_from[edge]] != device[v->graph->edge_to[edge]];
+}
+
 /* An arrow starts in the last nanosecond of its op: it must lie inside the slice. */
 static void write_flow(trace *t, int64_t edge)
 {
     const sked_i_view *v = t->view;
     const int32_t ends[] = {v->graph->edge_from[edge], v->graph->edge_to[edge]};
+    const char *const kind = is_transfer(v, edge) ? "transfer" : "edge";
     for (int k = 0; k < 2; k++) {
         const sked_i_bar *b = &v->bar[v->op_bar[ends[k]]];
         const int64_t from = nanoseconds(t, b->start), to = nanoseconds(t, b->finish);
-        begin_event(t, k == 0 ? "s" : "f", "edge");
-        sked_i_buffer_format(t->out, "%s,\"cat\":\"edge\",\"id\":%lld", k == 0 ? "" : ",\"bp\":\"e\"",
+        begin_event(t, k == 0 ? "s" : "f", kind);
+        sked_i_buffer_format(t->out, "%s,\"cat\":\"%s\",\"id\":%lld", k == 0 ? "" : ",\"bp\":\"e\"", kind,
                              (long long)edge);
         add_time(t, "ts", k == 1 || to == from ? from : to - 1);
         add_place(t, b->row);
+        if (k == 0 && is_transfer(v, edge)) {
+            sked_i_buffer_text(t->out, ",\"args\":{\"bytes\":");
+            sked_i_buffer_number(t->out, v->graph->edge_bytes[edge]);
+            sked_i_buffer_char(t->out, '}');
+        }
         sked_i_buffer_char(t->out, '}');
     }
 }

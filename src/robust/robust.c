@@ -69,6 +69,8 @@ static sked_status open_target(sked_i_robust_run *run, const char *spec, sked_er
         st = sked_dist_agree(st, err);
     if (st != SKED_OK)
         return st;
+    if (opt->note != NULL && sked_target_about(run->target)[0] != 0)
+        opt->note(opt->note_data, sked_target_about(run->target));
     run->ranks = opt->together && sked_i_target_parallel(run->target) ? sked_dist_size() : 1;
     return SKED_OK;
 }

@@ -85,6 +85,24 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     return st;
 }
 
+sked_status sked_schedule_resource_peaks(const sked_problem *p, const sked_schedule *s, double *peak,
+                                         sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    sked_i_costs c = {0};
+    double *found = NULL;
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_i_schedule_check(p, s, err));
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_NEW(found, p->graph->n_resources);
+    SKED_TRY(sked_i_profile_peaks(p, &c, s, found, err));
+    memcpy(peak, found, (size_t)p->graph->n_resources * sizeof *peak);
+cleanup:
+    free(found);
+    sked_i_costs_free(&c);
+    return st;
+}
+
 sked_status sked_schedule_phases(const sked_problem *p, const sked_schedule *s, double *phase,
                                  sked_error *err)
 {

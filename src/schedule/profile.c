@@ -190,6 +190,31 @@ static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_costs_latest_finish(c, s));
 }
 
+/* Peak load of a resource (-1: all ops, 1 each). v: room for all ops. */
+static sked_status load_peak(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s, int32_t r,
+                             bool weighted, sked_i_interval *v, double *peak, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_i_profile load;
+    int64_t n = 0;
+    for (int64_t k = 0; k < sked_i_user_count(g, r); k++) {
+        double amount;
+        const int32_t i = sked_i_user(g, r, k, &amount);
+        amount *= weighted ? g->weight[i] : 1;
+        if (amount > 0)
+            v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(c, s, i), amount};
+    }
+    *peak = 0;
+    if (n == 0)
+        return SKED_OK;
+    const sked_status st = sked_i_profile_build(v, n, s->ii, time_tolerance(p, c, s), &load, err);
+    if (st == SKED_OK) {
+        *peak = load.peak;
+        sked_i_profile_free(&load);
+    }
+    return st;
+}
+
 sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
                                  double *out, sked_error *err)
 {
@@ -197,26 +222,26 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, c
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
-    sked_i_profile load;
-    double sum = 0;
+    double sum = 0, peak = 0;
     SKED_NEW(v, g->n_ops);
-    const double tolerance = time_tolerance(p, c, s);
-    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) { /* -1: all ops */
-        int64_t n = 0;
-        for (int64_t k = 0; k < sked_i_user_count(g, r); k++) {
-            double amount;
-            const int32_t i = sked_i_user(g, r, k, &amount);
-            amount *= g->weight[i];
-            if (amount > 0)
-                v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(c, s, i), amount};
-        }
-        if (n == 0)
-            continue;
-        SKED_TRY(sked_i_profile_build(v, n, s->ii, tolerance, &load, err));
-        sum += load.peak;
-        sked_i_profile_free(&load);
+    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
+        SKED_TRY(load_peak(p, c, s, r, true, v, &peak, err));
+        sum += peak;
     }
     *out = sum;
+cleanup:
+    free(v);
+    return st;
+}
+
+sked_status sked_i_profile_peaks(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                                 double *peak, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_interval *v = NULL;
+    SKED_NEW(v, p->graph->n_ops);
+    for (int32_t r = 0; r < p->graph->n_resources; r++)
+        SKED_TRY(load_peak(p, c, s, r, false, v, &peak[r], err));
 cleanup:
     free(v);
     return st;

@@ -30,6 +30,9 @@ void sked_i_profile_free(sked_i_profile *profile);
  */
 SKED_MUST_CHECK sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c,
                                                  const sked_schedule *s, double *out, sked_error *err);
+/* The peak load of each resource without weights: peak[resources]. */
+SKED_MUST_CHECK sked_status sked_i_profile_peaks(const sked_problem *p, const sked_i_costs *c,
+                                                 const sked_schedule *s, double *peak, sked_error *err);
 /* Memory held (schedule/holdings.h) on one device, or (device -1) on all together. */
 SKED_MUST_CHECK sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c,
                                                   const sked_schedule *s, int32_t device, sked_i_profile *out,

@@ -20,6 +20,9 @@ static sked_status open_command(sked_target *t, const double *setting, sked_erro
     (void)setting;
     if (t->argument[strspn(t->argument, " ")] == 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "target command wants a program: command:PROGRAM");
+    sked_i_buffer_format(&t->about,
+                         "'%s' runs each schedule, on what it takes for the devices; times are in its unit",
+                         sked_i_quoted_text(t->argument).text);
     return SKED_OK;
 }
 

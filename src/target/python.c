@@ -64,13 +64,48 @@ static sked_status look(const sked_target *t, const char *name, sked_error *err)
     return st;
 }
 
+/* Every device is a CPU thread (or a stream) like the others: times of a machine whose devices differ would
+ * mean nothing. */
+static sked_status check_alike(const sked_target *t, const char *name, sked_error *err)
+{
+    const sked_machine *m = t->problem.machine;
+    for (int32_t d = 1; m != NULL && d < sked_machine_device_count(m); d++) {
+        const char *one = sked_machine_device_type(m, 0), *other = sked_machine_device_type(m, d);
+        const bool same = one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+        if (!same || sked_machine_device_speed(m, 0) != sked_machine_device_speed(m, d))
+            return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                               "target %s runs all devices alike, on CPU threads%s, and '%s' and '%s' of the "
+                               "machine differ: its times would mean nothing there; see target command",
+                               name, strcmp(name, "torch") == 0 ? " or CUDA streams" : "",
+                               sked_i_quoted_text(sked_machine_device_name(m, 0)).text,
+                               sked_i_quoted_text(sked_machine_device_name(m, d)).text);
+    }
+    return SKED_OK;
+}
+
+static void tell(sked_target *t, const char *name)
+{
+    const bool torch = strcmp(name, "torch") == 0;
+    const char *other = sked_i_target_other_type(t);
+    sked_i_buffer_format(&t->about, "%d device%s %s of this machine; times are microseconds",
+                         (int)t->problem.devices, t->problem.devices == 1 ? " is one of the" : "s are",
+                         torch ? "CUDA streams where the model's inputs are on a GPU, else CPU threads"
+                               : "CPU threads");
+    if (other != NULL && !torch)
+        sked_i_buffer_format(&t->about,
+                             "\ndevices of type '%s' have no counterpart: CPU threads run their ops",
+                             sked_i_quoted_text(other).text);
+}
+
 static sked_status open_python(sked_target *t, const double *setting, sked_error *err)
 {
     const char *name = t->part[0].kind->info.name;
     (void)setting;
     if (t->argument[strspn(t->argument, " ")] == 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "target %s wants a model: %s:MODEL", name, name);
-    return look(t, name, err);
+    const sked_status st = check_alike(t, name, err);
+    tell(t, name);
+    return st == SKED_OK ? look(t, name, err) : st;
 }
 
 static sked_status run(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,

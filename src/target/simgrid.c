@@ -222,6 +222,32 @@ static sked_status call(const sked_target *t, const double *setting, const char 
                        "the program sked-simgrid %s", wrong);
 }
 
+/* "device gpu0 on host node-1, ..." for the first few, of the names that the program printed, one a line. */
+static void tell(sked_target *t, const char *names, double unit)
+{
+    enum { most = 8 };
+    const int32_t devices = t->replay->costs.devices;
+    bool same = true;
+    char name[64];
+    sked_i_buffer_format(&t->about, "devices are hosts of %.200s: ", t->argument);
+    for (int32_t d = 0; d < devices && *names; d++) {
+        const int size = (int)strcspn(names, "\n");
+        sked_problem_device_name(&t->problem, d, name, sizeof name);
+        same = same && strlen(name) == (size_t)size && strncmp(name, names, (size_t)size) == 0;
+        if (d < most)
+            sked_i_buffer_format(&t->about, "%s%s on %s", d > 0 ? ", " : "", sked_i_quoted_text(name).text,
+                                 sked_i_quoted_bytes(names, (size_t)size).text);
+        names += size + (names[size] != 0);
+    }
+    sked_i_buffer_text(&t->about, devices > most ? ", ...; a duration of 1 is " : "; a duration of 1 is ");
+    sked_i_buffer_number(&t->about, unit);
+    sked_i_buffer_text(&t->about, " s of simulated time (unit=)");
+    if (t->problem.machine != NULL && !same && strcmp(text_of(t, OPTION_HOSTS), "auto") == 0)
+        sked_i_buffer_text(&t->about,
+                           "\nnot all devices have a host of their name: they take the platform's first "
+                           "hosts by name (hosts=)");
+}
+
 /* s == NULL: only looks whether it would work. */
 static sked_status simulate(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
                             sked_error *err)
@@ -233,7 +259,9 @@ static sked_status simulate(sked_target *t, const double *setting, const sked_sc
     SKED_TRY(sked_i_shell_file(&plan, path, err));
     st = call(t, setting, path, &text, err);
     unlink(path);
-    if (st == SKED_OK && s != NULL)
+    if (st == SKED_OK && s == NULL)
+        tell(t, text.size > 0 ? text.data : "", setting[OPTION_UNIT]);
+    else if (st == SKED_OK)
         st = sked_i_answer_read("sked-simgrid", text.data, (size_t)text.size, &t->problem, s, t->work > 0,
                                 out, err);
 cleanup:

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #define SKED_X(name) extern const sked_i_target sked_i_target_##name;
 SKED_TARGET_LIST(SKED_X)
@@ -106,8 +107,29 @@ sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_er
                              SKED_I_LEAST_TIME));
     if (t->n_parts > 0 && t->part[0].kind->prepare != NULL)
         SKED_TRY(t->part[0].kind->prepare(t, t->part[0].setting, err));
+    if (t->n_parts > 0 && t->part[0].kind->run == NULL)
+        sked_i_buffer_format(&t->about, "a model of %d device%s; times are in the graph's unit",
+                             (int)t->problem.devices, t->problem.devices == 1 ? "" : "s");
+    if (t->about.failed)
+        st = sked_i_no_memory(err);
 cleanup:
     return st;
+}
+
+const char *sked_i_target_other_type(const sked_target *t)
+{
+    const sked_machine *m = t->problem.machine;
+    for (int32_t d = 0; m != NULL && d < sked_machine_device_count(m); d++) {
+        const char *type = sked_machine_device_type(m, d);
+        if (type != NULL && strncasecmp(type, "cpu", 3) != 0)
+            return type;
+    }
+    return NULL;
+}
+
+const char *sked_target_about(const sked_target *t)
+{
+    return t->about.data != NULL ? t->about.data : "";
 }
 
 sked_status sked_target_create(const char *spec, const sked_problem *p, uint64_t seed, sked_target **out,
@@ -145,6 +167,7 @@ void sked_target_destroy(sked_target *t)
     sked_graph_destroy(t->graph);
     sked_machine_destroy(t->machine);
     sked_i_lowered_free(&t->profiled);
+    sked_i_buffer_free(&t->about);
     sked_i_arena_free(&t->arena);
     free(t);
 }

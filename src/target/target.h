@@ -75,6 +75,7 @@ struct sked_target {
     double work;
     char *argument;                    /* of command and simgrid: what stands behind the colon */
     void *state;                       /* of a kind that runs schedules itself; its `close` frees it */
+    sked_i_buffer about;               /* what runs where; parts add lines of their own */
     const volatile sig_atomic_t *stop; /* ends what is under way; NULL: none */
     sked_measure_fn measure;           /* of callback.c: the caller's own function; NULL: there is none */
     void *measure_data;
@@ -102,6 +103,8 @@ typedef struct sked_i_target {
                        sked_error *err);
 } sked_i_target;
 
+/* A type of device that is none of a CPU, or NULL: such devices have no counterpart in threads. */
+const char *sked_i_target_other_type(const sked_target *t);
 /* The table: the member of that name; ARGUMENT with the nearest one. */
 SKED_MUST_CHECK sked_status sked_i_target_find(const char *name, const sked_i_target **out, sked_error *err);
 /* spec.c. Fills parts, common options and argument from a spec. */

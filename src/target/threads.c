@@ -191,6 +191,24 @@ cleanup:
 
 /* ------------------------------------------------------------------ the target */
 
+static void tell(sked_target *t, const sked_i_threads *x)
+{
+    const char *other = sked_i_target_other_type(t);
+    char unit[40];
+    sked_i_digits(x->unit, 3, unit);
+    sked_i_buffer_format(&t->about, "%d device%s on %d hardware thread%s of this machine: ", (int)x->devices,
+                         x->devices == 1 ? " is a pinned thread" : "s are pinned threads", x->cores.count,
+                         x->cores.count == 1 ? "" : "s");
+    sked_i_buffer_format(&t->about,
+                         "they work for the ops' times, not with their code; a duration of 1 takes %s s "
+                         "(unit=), and times are in the graph's unit",
+                         unit);
+    if (other != NULL)
+        sked_i_buffer_format(&t->about,
+                             "\ndevices of type '%s' have no counterpart: CPU threads stand for them",
+                             sked_i_quoted_text(other).text);
+}
+
 static sked_status prepare(sked_target *t, const double *setting, sked_error *err)
 {
     const sked_graph *g = t->problem.graph;
@@ -212,6 +230,7 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     SKED_OWN0(&x->arena, x->busy, x->devices);
     choose_kinds(x, g, (int)setting[OPTION_KIND]);
     SKED_TRY(make_busy(x, t, setting[OPTION_LIMIT], err));
+    tell(t, x);
 cleanup:
     return st;
 }

@@ -34,10 +34,11 @@ static sked_status visit_one(visit *v, named_file f, const char *path, sked_erro
     return v->look(v, &f, err);
 }
 
-/* Every part of a text that may name a file. */
+/* Every part of a text that may name a file: what stands between signs, and all behind the first =. */
 static sked_status visit_parts(visit *v, const named_file *f, const char *text, sked_error *err)
 {
-    sked_status st = SKED_OK;
+    const char *equals = strchr(text, '=');
+    sked_status st = visit_one(v, *f, equals != NULL ? equals + 1 : text, err);
     while (st == SKED_OK && *text) {
         char part[4096];
         const size_t n = strcspn(text, ",:;=+ ");
@@ -67,13 +68,15 @@ static sked_status visit_option(visit *v, const option_line *o, sked_error *err)
     return st;
 }
 
-/* The i-th operand, by its word in the usage: GRAPH, SCHEDULE and IN are read, OUT is written. */
+/* The i-th operand, by its word in the usage: GRAPH, SCHEDULE, BUFFERS, A, B and IN are read, OUT is written.
+ */
 static sked_status visit_operand(visit *v, const char *word, size_t size, const char *path, sked_error *err)
 {
     static const struct {
         const char *word;
         option_kind kind;
-    } roles[] = {{"GRAPH", KIND_READ}, {"SCHEDULE", KIND_READ}, {"IN", KIND_READ}, {"OUT", KIND_WRITE}};
+    } roles[] = {{"GRAPH", KIND_READ}, {"SCHEDULE", KIND_READ}, {"BUFFERS", KIND_READ}, {"A", KIND_READ},
+                 {"B", KIND_READ},     {"IN", KIND_READ},       {"OUT", KIND_WRITE}};
     for (size_t k = 0; k < sizeof roles / sizeof *roles; k++)
         if (strlen(roles[k].word) == size && strncmp(word, roles[k].word, size) == 0)
             return visit_one(v, (named_file){.option = roles[k].word, .kind = roles[k].kind, .value = ""},

@@ -80,8 +80,9 @@ typedef struct manual {
 } manual;
 
 typedef struct command_line {
-    const char *name, *operands, *help; /* operands: files are GRAPH, SCHEDULE, IN and OUT (check_files) */
-    int least, most;                    /* operands */
+    const char *name, *operands,
+        *help;       /* operands: files are GRAPH, SCHEDULE, A, B, IN and OUT (check_files) */
+    int least, most; /* operands */
     sked_status (*run)(arguments *a, sked_error *err);
     const manual *manual;
     bool shared; /* the processes of several ranks work on it together; false: rank 0 does it alone */

@@ -231,6 +231,11 @@ void run(const char *path)
     sg4::Engine engine(&count, arguments);
     engine.load_platform(p.platform);
     const std::vector<sg4::Host *> hosts = find_hosts(engine, p);
+    if (p.ops.empty()) { /* asked which hosts the devices are */
+        for (const sg4::Host *host : hosts)
+            std::puts(host->get_cname());
+        return;
+    }
     simulation s(p, hosts);
     s.run(engine);
     s.print();

@@ -12,7 +12,9 @@
     X(robust, "GRAPH", 1, 1, "learn a machine by measuring schedules on it, and return the best one") \
     X(sample, "GRAPH", 1, 1, "draw many different schedules from a learned model, as JSON lines")     \
     X(train, "", 0, 0, "train a model that samples schedules")                                        \
+    X(pack, "BUFFERS", 1, 1, "find offsets for buffers with given lifetimes, in the least memory")    \
     X(check, "GRAPH SCHEDULE", 2, 2, "validate a schedule: exit 0, or exit 8 and the broken rule")    \
+    X(compare, "GRAPH A B", 3, 3, "compare two schedules: what moved, busy time, transfers, memory")  \
     X(generate, "FAMILY", 1, 1, "generate graphs of a family")                                        \
     X(convert, "IN OUT", 2, 2, "convert a graph file, or export the problem for another solver")      \
     X(info, "GRAPH", 1, 1, "print sizes, depth, width, critical path and lower bound of a graph")     \
@@ -31,12 +33,14 @@ enum {
 
 /* ---------------------------------------------------------------- options: the only list */
 /* Groups of commands that share options. */
-#define ON_GRAPH   (ON(schedule) | ON(robust) | ON(sample) | ON(check) | ON(info) | ON(convert))
-#define ON_MACHINE (ON(schedule) | ON(check) | ON(info) | ON(convert))
+#define ON_CHECK   (ON(check) | ON(compare))
+#define ON_GRAPH   (ON(schedule) | ON(robust) | ON(sample) | ON_CHECK | ON(info) | ON(convert))
+#define ON_MACHINE (ON(schedule) | ON_CHECK | ON(info) | ON(convert))
 #define ON_SOLVE   (ON(schedule) | ON(info) | ON(convert))
 #define ON_DRAW    (ON(sample) | ON(robust))
 #define ON_WORK    (ON(schedule) | ON(robust) | ON(sample) | ON(train))
-#define ON_SHOW    (ON(schedule) | ON(robust) | ON(check) | ON(info) | ON(methods) | ON(formats) | ON(targets))
+#define ON_SHOW \
+    (ON(schedule) | ON(robust) | ON_CHECK | ON(info) | ON(pack) | ON(methods) | ON(formats) | ON(targets))
 
 /*
  * Field, kind, long name, value, preset, least, most, commands, help. Presets that the library has too
@@ -58,7 +62,7 @@ enum {
       "aligned: ops without predecessors start at 0, and values without readers live to the end")            \
     X(train_devices, INT, "devices", "N", 4, 1, 1000000, ON(train), "number of devices to train for")        \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
-      "scheduling method; `sked methods` lists them")                                                        \
+      "scheduling method; `sked methods` lists them; A,B,C: each for itself, side by side")                  \
     X(robust_method, TEXT, "method", "M", NULL, 0, 0, ON(robust),                                            \
       "--one-shot: candidates of this method only; without it, compare several methods")                     \
     X(objective, TEXT, "objective", "O", NULL, 0, 0, ON_SOLVE | ON(robust),                                  \
@@ -69,7 +73,8 @@ enum {
       "initiation interval of a pipelined loop; auto: find the smallest")                                    \
     X(alpha, REAL, "alpha", "A", 1, 0, 1e300, ON_SOLVE, "weight of communication in objective cost")         \
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", NULL, 0, 0, ON(schedule),                                   \
-      "schedule at every horizon, ii, alpha, memory-limit or clock of a range (horizon=10:40:5); show the "  \
+      "schedule at every horizon, ii, alpha, memory-limit, clock or capacity of a range (horizon=10:40:5, "  \
+      "MUL=1:4:1); show the "                                                                                \
       "trade-off; each "                                                                                     \
       "point gets --time-limit")                                                                             \
     X(curve, WRITE, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                         \
@@ -80,10 +85,19 @@ enum {
       "bytes per time unit between two devices")                                                             \
     X(capacity, LIST, "capacity", "NAME=K", NO_VALUES, 0, 0, ON_MACHINE,                                     \
       "capacity of a resource, or unlimited (repeatable)")                                                   \
+    X(pack_capacity, INT, "capacity", "C", -1, 0, 9e15, ON(pack),                                            \
+      "most height: the first packing within it will do; without it, the least height is sought")            \
+    X(align, INT, "align", "A", 1, 1, 9e15, ON(pack), "offsets are multiples of A, too")                     \
     X(resources, READ, "resources", "MODEL.xml", NULL, 0, 0, ON_GRAPH, "resource model of a GraphML loop")   \
     X(library, READ, "library", "LIB.json", NULL, 0, 0, ON_GRAPH,                                            \
       "op library: durations and units by op type")                                                          \
-    X(profile, READ, "profile", "FILE.json", NULL, 0, 0, ON_GRAPH, "measured durations by op name")          \
+    X(profile, SPECS, "profile", "[TYPE=]FILE", NO_VALUES, 0, 0, ON_GRAPH,                                   \
+      "measured durations by op name, or a trace; with TYPE=, times on devices of that name or type "        \
+      "(repeatable)")                                                                                        \
+    X(value_memory, REAL, "memory", "M", 0, 1e-300, 1e300, ON_GRAPH,                                         \
+      "size of every value, for graphs that say none")                                                       \
+    X(dim, LIST, "dim", "NAME=K", NO_VALUES, 0, 0, ON_GRAPH,                                                 \
+      "size of a symbolic dimension of an ONNX model (repeatable); others count as 1")                       \
     X(from, TEXT, "from", "FORMAT", NULL, 0, 0, ON_GRAPH,                                                    \
       "input format; without it, extension and content decide")                                              \
     X(instance, TEXT, "instance", "NAME", NULL, 0, 0, ON_GRAPH,                                              \
@@ -106,13 +120,13 @@ enum {
       "least distance (GED, percent) between two kept candidates")                                           \
     X(robust_distance, REAL, "min-distance", "P", 0, 0, 100, ON(robust),                                     \
       "--one-shot: least distance (GED, percent) between two of these")                                      \
-    X(time_limit, REAL, "time-limit", "S", 5, 0, 1e9, ON(schedule), "seconds per run")                       \
+    X(time_limit, REAL, "time-limit", "S", 5, 0, 1e9, ON(schedule) | ON(pack), "seconds per run")            \
     X(robust_time, REAL, "time-limit", "S", 10, 0, 1e9, ON(robust),                                          \
       "seconds of scheduling in all; measuring is not counted")                                              \
-    X(iterations, INT, "iterations", "N", 0, 1, 9e15, ON(schedule) | ON(robust),                             \
+    X(iterations, INT, "iterations", "N", 0, 1, 9e15, ON(schedule) | ON(robust) | ON(pack),                  \
       "iteration limit beside the time limit, in units of the method")                                       \
-    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_WORK | ON(generate) | ON(convert), "random seed")               \
-    X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK, "number of threads")                                \
+    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_WORK | ON(generate) | ON(convert) | ON(pack), "random seed")    \
+    X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK | ON(pack), "number of threads")                     \
     X(backend, TEXT, "backend", "auto|cpu|cuda", "auto", 0, 0, ON_WORK,                                      \
       "where to compute; auto: on a GPU where there is one and it is quicker")                               \
     X(set, SPECS, "set", "KEY=VALUE", NO_VALUES, 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate), \
@@ -169,8 +183,10 @@ enum {
       "largest distance of --back-edges, in iterations")                                                     \
     X(span, INT, "span", "K", 16, 1, 1000000, ON(generate) | ON(convert),                                    \
       "most edges that a recurrence of --back-edges spans")                                                  \
-    X(output, OUTPUT, "output", "FILE", NO_VALUES, 0, 0, ON_WORK,                                            \
+    X(output, OUTPUT, "output", "FILE", NO_VALUES, 0, 0, ON_WORK | ON(pack),                                 \
       "output file, short -o (repeatable): the extension selects the writer, - is standard output")          \
+    X(pictures, OUTPUT, "output", "FILE.svg", NO_VALUES, 0, 0, ON(compare),                                  \
+      "picture of both, one under the other, short -o (repeatable)")                                         \
     X(generated, PLACE, "output", "FILE|DIR", NO_VALUES, 0, 0, ON(generate),                                 \
       "output file or folder, short -o: the extension selects the writer, - is standard output")             \
     X(statistics, FLAG, "statistics", "", false, 0, 0, ON(schedule),                                         \
@@ -242,6 +258,18 @@ sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sk
 /* binding.c: units and registers of a schedule in text and JSON. */
 void print_binding(const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
 void json_binding(json_out *j, const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
+
+/* compare.c: each of --method A,B,C for itself, as a table and a picture. */
+sked_status run_methods_side_by_side(const arguments *a, const setup *s, const sked_run_options *opt,
+                                     sked_error *err);
+
+/* What goes between devices: a value once to each device that reads it, with the bytes of its largest edge
+ * there. */
+typedef struct traffic {
+    int64_t transfers;
+    double bytes;
+} traffic;
+sked_status count_traffic(const sked_problem *p, const sked_schedule *s, traffic *out, sked_error *err);
 
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);

@@ -20,6 +20,7 @@ static const manual manuals[COMMAND_COUNT] = {
          "sked schedule examples/recommender.json --machine examples/node.machine.json\n"
          "sked schedule graph.stg --devices 8 --time-limit 1 -o plan.json -o plan.html\n"
          "sked schedule hal.dot --library lib.json --json\n"
+         "sked schedule net.json --devices 4 --method heft,list,search -o side-by-side.svg\n"
          "sked schedule loop.graphml --objective ii",
          print_schedule_tables},
     [COMMAND_robust] =
@@ -55,12 +56,30 @@ static const manual manuals[COMMAND_COUNT] = {
          "sked train --graphs nets/ --devices 8 --steps 5000 --resume model.safetensors -o "
          "tuned.safetensors -o log.jsonl -o curve.svg",
          NULL},
+    [COMMAND_pack] =
+        {"Reads BUFFERS, a CSV file with a header: id,lower,upper,size and, where wanted, alignment "
+         "and offset. A buffer is held in [lower, upper); an offset that is given is kept. Finds "
+         "offsets so that no two buffers that are held at the same time overlap, and prints the "
+         "height beside a proven lower bound. With --capacity, exit 7 where no packing within it "
+         "was found; the message says whether that is proven. -o writes the table with offsets "
+         "(.csv) or a picture of the arena (.svg).",
+         "sked pack buffers.csv -o packed.csv -o arena.svg\n"
+         "sked pack buffers.csv --capacity 1048576 --align 64",
+         NULL},
     [COMMAND_check] = {"Validates SCHEDULE against GRAPH from the definition of the problem alone. Give the "
                        "transfer costs and capacities with the options of `sked schedule`; the number of "
                        "devices and the initiation interval come from SCHEDULE.",
                        "sked check graph.stg plan.json\n"
                        "sked check net.json plan.json --latency 2 --bandwidth 1e9",
                        NULL},
+    [COMMAND_compare] =
+        {"Validates the schedules A and B of GRAPH and shows side by side what they are worth, "
+         "how busy each device is, what moves between devices, what is held, and the ops that "
+         "are elsewhere or at another time. Equal devices are interchangeable: those of B are "
+         "numbered so that as few ops as possible seem to move. Options as of `sked check`.",
+         "sked compare net.json before.json after.json\n"
+         "sked compare net.json before.json after.json -o both.svg --json",
+         NULL},
     [COMMAND_generate] = {"Generates a graph of about N ops. With --count, or if the output is a folder, the "
                           "files are named FAMILY-N-SEED.json. The same seed gives the same bytes.",
                           "sked generate layered --nodes 1000 -o graph.json\n"

@@ -67,6 +67,17 @@ static void warn_user(void *data, const char *message)
     warn("%s", message);
 }
 
+/* What the target runs where: a note for each line. */
+static void tell_target(void *data, const char *about)
+{
+    const arguments *a = data;
+    while (*about) {
+        const int size = (int)strcspn(about, "\n");
+        warn("target %.*s: %.*s", (int)strcspn(a->target, ":,+"), a->target, size, about);
+        about += size + (about[size] != 0);
+    }
+}
+
 /* What was told of the loop so far. */
 typedef struct follower {
     int32_t budget, told;
@@ -112,6 +123,8 @@ static void fill_options(const arguments *a, sked_robust_options *opt, follower 
     opt->progress = follow;
     opt->progress_data = f;
     opt->warning = warn_user;
+    opt->note = tell_target;
+    opt->note_data = (void *)a;
     opt->together = true;
 }
 

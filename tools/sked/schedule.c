@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool several_methods(const arguments *a)
+{
+    return strchr(a->method, ',') != NULL;
+}
+
 static void fill_options(const arguments *a, sked_run_options *opt)
 {
     sked_run_options_init(opt);
@@ -20,7 +25,8 @@ static void fill_options(const arguments *a, sked_run_options *opt)
     opt->stop = &stop_requested;
     opt->progress = show_progress;
     opt->backend = a->backend;
-    opt->together = a->sweep == NULL; /* each point of a sweep is a run, and rank 0 makes them all */
+    opt->together =
+        a->sweep == NULL && !several_methods(a); /* those are many runs, and rank 0 makes them all */
 }
 
 static sked_status check_arguments(const arguments *a, sked_error *err)
@@ -28,6 +34,11 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
     if ((a->top > 0 || a->min_distance > 0) && a->candidates == 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "--top and --min-distance choose among candidates: add --candidates K");
+    if (several_methods(a) &&
+        (a->sweep != NULL || a->candidates > 0 || a->statistics || a->bind >= 0 || a->curve != NULL))
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "--method A,B,C compares one schedule of each: leave out --sweep, --candidates, "
+                    "--statistics, --bind and --curve");
     if (a->sweep != NULL && a->candidates > 0)
         return fail(err, SKED_ERR_ARGUMENT, "--sweep finds one schedule per point: leave out --candidates");
     if (a->sweep != NULL && a->statistics)
@@ -87,9 +98,56 @@ static void print_statistics(const sked_result *r)
     }
 }
 
+/* What is measured of the best schedule beside its metrics. */
+typedef struct facts {
+    double *peak, *units; /* peak memory by device, NULL: not worth a line; the most of each resource */
+    registers bits;
+    traffic traffic;
+} facts;
+
+static sked_status find_facts(const sked_problem *p, const sked_schedule *s, facts *f, sked_error *err)
+{
+    f->units = calloc((size_t)sked_graph_resource_count(p->graph) + 1, sizeof *f->units);
+    if (f->units == NULL)
+        return fail(err, SKED_ERR_MEMORY, "out of memory");
+    sked_status st = sked_schedule_resource_peaks(p, s, f->units, err);
+    if (st == SKED_OK)
+        st = device_peaks(p, s, &f->peak, err);
+    if (st == SKED_OK)
+        st = pipeline_registers(p, s, &f->bits, err);
+    return st == SKED_OK ? count_traffic(p, s, &f->traffic, err) : st;
+}
+
+static void clear_facts(facts *f)
+{
+    sked_free(f->bits.bits);
+    free(f->peak);
+    free(f->units);
+}
+
+/* ": MUL 4, ALU 2", the first few. */
+static void print_units(const setup *s, const double *units)
+{
+    enum { most = 8 };
+    const int32_t n = sked_graph_resource_count(s->graph);
+    char x[40];
+    printable_text name;
+    for (int32_t r = 0; r < n && r < most; r++)
+        printf("%s%s %s", r > 0 ? ", " : ": ", printable(sked_graph_resource_name(s->graph, r), &name),
+               human(units[r], x, sizeof x));
+    printf("%s\n", n > most ? ", ..." : "");
+}
+
+static void json_units(json_out *j, const setup *s, const double *units)
+{
+    json_open(j, "resource_peaks", '{');
+    for (int32_t r = 0; r < sked_graph_resource_count(s->graph); r++)
+        json_number(j, sked_graph_resource_name(s->graph, r), units[r]);
+    json_close(j, '}');
+}
+
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, const registers *bits,
-                       const sked_binding *bound)
+                       const sked_diversity *d, const facts *f, const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     json_out j = {.file = stdout};
@@ -107,7 +165,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     json_number(&j, "seconds", r->seconds);
     json_number(&j, "seed", (double)a->seed);
     json_number(&j, "threads", (double)a->threads);
-    json_devices(&j, p, peak);
+    json_devices(&j, p, f->peak);
     json_number(&j, "speedup", m->speedup);
     json_number(&j, "idle", m->idle);
     if (r->schedule[0]->ii > 0)
@@ -115,10 +173,13 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
-    json_registers(&j, bits);
+    json_registers(&j, &f->bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
     json_number(&j, "transfer", m->transfer);
+    json_number(&j, "transfers", (double)f->traffic.transfers);
+    json_number(&j, "bytes_moved", f->traffic.bytes);
+    json_units(&j, s, f->units);
     json_number(&j, "evaluations", (double)r->evaluations);
     if (a->candidates > 0) {
         json_number(&j, "candidates", r->count);
@@ -135,9 +196,20 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     json_close(&j, '}');
 }
 
+/* Auto has members. Any other method that gives the schedule of one found none better than it began with. */
+static void print_winner(const arguments *a, const sked_result *r)
+{
+    if (strcmp(r->method, a->method) == 0)
+        return;
+    if (strcmp(a->method, "auto") == 0)
+        printf(", won by %s", r->method);
+    else
+        printf(": the schedule of %s, %s", r->method,
+               r->optimal ? "proved optimal" : "which it began with and did not improve");
+}
+
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, const registers *bits,
-                       const sked_binding *bound)
+                       const sked_diversity *d, const facts *f, const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     char x[40], y[40];
@@ -153,9 +225,9 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         printf(" (bound %s)\n", human(r->lower_bound, y, sizeof y));
     printf("  graph          %s, %d ops, %lld edges\n", printable(sked_graph_name(s->graph), &name),
            (int)sked_graph_op_count(s->graph), (long long)sked_graph_edge_count(s->graph));
-    const bool member = strcmp(r->method, a->method) != 0;
-    printf("  method         %s%s%s, %.3f s, %lld evaluations\n", a->method, member ? ", won by " : "",
-           member ? r->method : "", r->seconds, (long long)r->evaluations);
+    printf("  method         %s", a->method);
+    print_winner(a, r);
+    printf(", %.3f s, %lld evaluations\n", r->seconds, (long long)r->evaluations);
     if (p->devices > 0)
         printf("  devices        %d, speedup %.4g, idle %.1f %%\n", (int)p->devices, m->speedup,
                100 * m->idle);
@@ -169,9 +241,13 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
     printf("\n");
-    print_registers(bits);
-    print_devices(p, peak);
-    printf("  resource       %s\n", human(m->resource, x, sizeof x));
+    print_registers(&f->bits);
+    print_devices(p, f->peak);
+    printf("  resource       %s", human(m->resource, x, sizeof x));
+    print_units(s, f->units);
+    if (f->traffic.bytes > 0)
+        printf("  moved          %s bytes in %lld transfer%s\n", human(f->traffic.bytes, x, sizeof x),
+               (long long)f->traffic.transfers, f->traffic.transfers == 1 ? "" : "s");
     printf("  communication  %s\n", human(m->communication, x, sizeof x));
     if (a->candidates > 0)
         printf("  candidates     %d, GED %.1f %%, d_inv %.4g, d_sen %.4g\n", (int)r->count, d->ged, d->d_inv,
@@ -235,15 +311,19 @@ static void warn_about(const setup *s)
         limited = limited || isfinite(s->capacity ? s->capacity[r] : sked_graph_capacity(s->graph, r));
     if (!limited && s->problem.objective == SKED_OBJECTIVE_MAKESPAN)
         warn("no devices and no finite resources: nothing limits parallel work (see --devices)");
+    double memory = 0;
+    for (int32_t i = 0; i < sked_graph_op_count(s->graph); i++)
+        memory += sked_graph_memory(s->graph, i);
+    if (s->problem.memory_limit < INFINITY && memory == 0)
+        warn("no op of the graph has a memory: the limit limits nothing (see --memory)");
 }
 
 static sked_status report(const arguments *a, const setup *s, const sked_result *r, sked_error *err)
 {
     sked_metrics m = {.size = sizeof m};
     sked_diversity d = {.size = sizeof d};
-    registers bits = {0};
+    facts f = {.peak = NULL};
     sked_binding bound = {.size = sizeof bound};
-    double *peak = NULL;
     sked_status st = bind_all(a, &s->problem, r, &bound, err);
     if (st == SKED_OK)
         st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
@@ -255,15 +335,12 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
     if (st == SKED_OK && a->curve != NULL)
         st = sked_curve_write(r, a->curve, err);
     if (st == SKED_OK)
-        st = device_peaks(&s->problem, r->schedule[0], &peak, err);
-    if (st == SKED_OK)
-        st = pipeline_registers(&s->problem, r->schedule[0], &bits, err);
+        st = find_facts(&s->problem, r->schedule[0], &f, err);
     if (st == SKED_OK && a->json)
-        print_json(a, s, r, &m, &d, peak, &bits, &bound);
+        print_json(a, s, r, &m, &d, &f, &bound);
     else if (st == SKED_OK && !to_stdout(a))
-        print_text(a, s, r, &m, &d, peak, &bits, &bound);
-    sked_free(bits.bits);
-    free(peak);
+        print_text(a, s, r, &m, &d, &f, &bound);
+    clear_facts(&f);
     return st;
 }
 
@@ -276,7 +353,7 @@ sked_status run_schedule(arguments *a, sked_error *err)
     fill_options(a, &opt);
     end_on_signal(true);
     sked_status st = check_arguments(a, err);
-    if (st == SKED_OK && a->sweep == NULL)
+    if (st == SKED_OK && a->sweep == NULL && !several_methods(a))
         st = check_extensions(a, true, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
@@ -285,8 +362,9 @@ sked_status run_schedule(arguments *a, sked_error *err)
     opt.start = start;
     st = sked_dist_agree(st, err);
     end_on_signal(false);
-    if (st == SKED_OK && a->sweep != NULL) {
-        st = sked_dist_rank() == 0 ? run_sweep(a, &s, &opt, err) : SKED_OK;
+    if (st == SKED_OK && !opt.together) {
+        if (sked_dist_rank() == 0)
+            st = a->sweep != NULL ? run_sweep(a, &s, &opt, err) : run_methods_side_by_side(a, &s, &opt, err);
         sked_schedule_destroy(start);
         clear_setup(&s);
         return st;

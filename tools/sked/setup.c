@@ -6,13 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void show_note(void *data, const char *message)
+{
+    (void)data;
+    warn("%s", message);
+}
+
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err)
 {
     const sked_read_options opt = {.size = sizeof opt,
                                    .format = a->from,
                                    .resources = a->resources,
                                    .library = a->library,
-                                   .profile = a->profile,
+                                   .profiles = a->profile.at,
+                                   .n_profiles = a->profile.count,
+                                   .dims = a->dim.at,
+                                   .n_dims = a->dim.count,
+                                   .note = show_note,
+                                   .memory = a->value_memory,
                                    .instance = a->instance};
     return sked_graph_read(path, &opt, out, err);
 }
@@ -94,6 +105,21 @@ static sked_status set_objective(const char *word, sked_problem *p, sked_error *
     return fail(err, SKED_ERR_ARGUMENT, "--objective is one of %s, not '%.60s'%s",
                 list_objectives(all, sizeof all), word,
                 sked_suggest(word, names, OBJECTIVE_COUNT, hint, sizeof hint));
+}
+
+/* Many graphs (job shops, plain DOT) say no sizes: then every schedule would be optimal. */
+static sked_status check_sizes(const sked_problem *p, sked_error *err)
+{
+    const int32_t ops = sked_graph_op_count(p->graph);
+    int32_t i = 0;
+    if (p->objective != SKED_OBJECTIVE_MEMORY)
+        return SKED_OK;
+    while (i < ops && sked_graph_memory(p->graph, i) == 0)
+        i++;
+    return i < ops || ops == 0 ? SKED_OK
+                               : fail(err, SKED_ERR_UNSUPPORTED,
+                                      "objective memory needs sizes, and no op of the graph has a memory: "
+                                      "give ops theirs, or every value one with --memory 1");
 }
 
 /* Objective ii searches for the interval, and a search for the interval minimises it, unless told otherwise.
@@ -205,6 +231,8 @@ sked_status load_problem(const arguments *a, const char *path, setup *s, sked_er
         st = set_io(a->io, p, err);
     if (st == SKED_OK && a->objective != NULL)
         st = set_objective(a->objective, p, err);
+    if (st == SKED_OK)
+        st = check_sizes(p, err);
     if (st == SKED_OK)
         st = set_interval(a, p, err);
     if (st == SKED_OK)

@@ -19,6 +19,7 @@ enum { N_PARAMETERS = sizeof parameters / sizeof *parameters, MAX_POINTS = 1000 
 
 typedef struct sweep_range {
     sked_sweep_parameter parameter;
+    char resource[256]; /* of a capacity; "": none */
     double from, to, step;
     int count;
 } sweep_range;
@@ -37,17 +38,29 @@ static bool parse_part(const char **s, char end, double *out)
     return sked_parse_number(part, out);
 }
 
-static sked_status parse_range(const char *text, sweep_range *w, sked_error *err)
+/* What stands before the =: a parameter, else a resource of the graph, whose capacity is swept. */
+static sked_status parse_parameter(const char *text, size_t size, const sked_graph *g, sweep_range *w,
+                                   sked_error *err)
 {
-    const char *equals = strchr(text, '=');
-    const size_t size = equals != NULL ? (size_t)(equals - text) : 0;
-    int what = -1;
-    for (int k = 0; k < N_PARAMETERS; k++)
+    for (int k = 0; k < SKED_SWEEP_CAPACITY; k++)
         if (strlen(parameters[k]) == size && strncmp(text, parameters[k], size) == 0)
-            what = k;
-    if (what < 0)
-        return fail(err, SKED_ERR_ARGUMENT,
-                    "--sweep begins with horizon=, ii=, alpha= or memory-limit=, not '%.60s'", text);
+            return w->parameter = (sked_sweep_parameter)k, SKED_OK;
+    snprintf(w->resource, sizeof w->resource, "%.*s", (int)(size < 255 ? size : 255), text);
+    w->parameter = SKED_SWEEP_CAPACITY;
+    return size > 0 && sked_graph_find_resource(g, w->resource) >= 0
+               ? SKED_OK
+               : fail(err, SKED_ERR_ARGUMENT,
+                      "--sweep begins with horizon=, ii=, alpha=, memory-limit=, clock= or a resource of the "
+                      "graph, not '%.60s'",
+                      text);
+}
+
+static sked_status parse_range(const char *text, const sked_graph *g, sweep_range *w, sked_error *err)
+{
+    const char *equals = strrchr(text, '=');
+    const sked_status known = parse_parameter(text, equals != NULL ? (size_t)(equals - text) : 0, g, w, err);
+    if (known != SKED_OK)
+        return known;
     const char *s = equals + 1;
     if (!parse_part(&s, ':', &w->from) || !parse_part(&s, ':', &w->to) || !parse_part(&s, 0, &w->step))
         return fail(err, SKED_ERR_ARGUMENT,
@@ -58,7 +71,6 @@ static sked_status parse_range(const char *text, sweep_range *w, sked_error *err
     if (!(count <= MAX_POINTS))
         return fail(err, SKED_ERR_ARGUMENT, "--sweep takes up to %d points, this has %.0f", (int)MAX_POINTS,
                     count);
-    w->parameter = (sked_sweep_parameter)what;
     w->count = (int)count;
     return SKED_OK;
 }
@@ -104,8 +116,8 @@ static void write_text(const setup *s, const sked_sweep_result *w)
 {
     char x[40], y[40], z[40];
     printable_text reason;
-    printf("%-10s %12s %14s %14s %10s\n", w->parameter, sked_objective_name(s->problem.objective), w->x, w->y,
-           "seconds");
+    printf("%-10.10s %12s %14.14s %14s %10s\n", printable(w->parameter, &reason),
+           sked_objective_name(s->problem.objective), w->x, w->y, "seconds");
     for (int i = 0; i < w->count; i++) {
         const sked_sweep_point *p = w->point[i];
         if (p->found)
@@ -254,6 +266,18 @@ static sked_status write_svg(FILE *o, const sked_sweep_result *w, sked_error *er
     return SKED_OK;
 }
 
+/* Capacities with the one that is swept; NULL where none is, or without memory (then those of the file). */
+static double *capacities_at(const sweep_range *r, const setup *s, double at)
+{
+    const int32_t n = sked_graph_resource_count(s->graph);
+    double *const all = r->resource[0] ? malloc((size_t)n * sizeof *all) : NULL;
+    for (int32_t k = 0; all != NULL && k < n; k++)
+        all[k] = s->capacity != NULL ? s->capacity[k] : sked_graph_capacity(s->graph, k);
+    if (all != NULL)
+        all[sked_graph_find_resource(s->graph, r->resource)] = at;
+    return all;
+}
+
 /* The report of the knee, with the curve. */
 static sked_status write_html(const char *path, const arguments *a, const setup *s, const sweep_range *r,
                               const sked_sweep_result *w, sked_error *err)
@@ -264,6 +288,8 @@ static sked_status write_html(const char *path, const arguments *a, const setup 
     sked_problem problem = s->problem;
     sked_report_data data;
     sked_sweep_apply(r->parameter, p->at, &problem);
+    double *const capacity = capacities_at(r, s, p->at);
+    problem.capacity = capacity != NULL ? capacity : problem.capacity;
     sked_report_data_init(&data);
     data.problem = &problem;
     data.schedule = p->schedule;
@@ -274,7 +300,9 @@ static sked_status write_html(const char *path, const arguments *a, const setup 
     data.seed = (uint64_t)a->seed;
     data.sweep = w;
     data.validated = true;
-    return sked_report_write(&data, path, NULL, err);
+    const sked_status st = sked_report_write(&data, path, NULL, err);
+    free(capacity);
+    return st;
 }
 
 /* ------------------------------------------------------------------ files */
@@ -319,6 +347,7 @@ static sked_status run_points(const arguments *a, const setup *s, const sweep_ra
     opt.parameter = r->parameter;
     opt.values = values;
     opt.n_values = r->count;
+    opt.resource = r->resource[0] ? r->resource : NULL;
     return sked_sweep(a->method, &s->problem, &opt, run, out, err);
 }
 
@@ -326,7 +355,7 @@ sked_status run_sweep(const arguments *a, const setup *s, const sked_run_options
 {
     sweep_range r = {0};
     sked_sweep_result w = {.size = sizeof w};
-    sked_status st = parse_range(a->sweep, &r, err);
+    sked_status st = parse_range(a->sweep, s->graph, &r, err);
     if (st == SKED_OK)
         st = check_paths(a, err);
     if (st == SKED_OK)

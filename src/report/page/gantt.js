@@ -142,28 +142,41 @@ Sked.Gantt = class extends Sked.Chart {
         return this.state.matches && !this.state.matched[op] ? base * 0.22 : base;
     }
 
-    /* Bars of one row and layer. A run of ops inside one column costs two binary searches, however many. */
+    /*
+     * Bars of one row and layer. Edges are whole pixels and neighbours touch: what looks idle is idle. A run of ops inside one
+     * column costs four binary searches, however many.
+     */
     drawRow(context, layer, row, front) {
         const { timeline, model } = this, lo = layer.ptr[row], hi = layer.ptr[row + 1];
         const from = timeline.from - layer.shift, to = timeline.to - layer.shift, scale = timeline.scale;
         const top = this.y(row) + this.pad, height = this.rowHeight - 2 * this.pad, base = front ? 1 : 0.3;
         const column = this.rowHeight < 5 ? 2 : 1, origin = timeline.gutter - from * scale;
+        const edge = (time) => Math.round(origin + time * scale);
         for (let i = Sked.after(layer.end, lo, hi, from, true); i < hi && layer.start[i] <= to;) {
-            const x = origin + layer.start[i] * scale, width = (layer.end[i] - layer.start[i]) * scale, op = layer.op[i];
+            const x = edge(layer.start[i]), width = edge(layer.end[i]) - x, op = layer.op[i];
             if (width >= column) {
                 context.fillStyle = this.style(model.color[op], this.alpha(op, base));
-                context.fillRect(x, top, width > 4 ? width - 1 : width, height);
+                context.fillRect(x, top, width, height);
+                if (width > 4) this.separate(context, x + width - 1, top, height, base);
                 if (front && this.state.critical && model.critical[op]) this.outline(context, x, top, width, height);
                 i++;
                 continue;
             }
-            const edge = Math.floor(x / column) * column + column, next = Math.max(i + 1, Sked.after(layer.start, i, hi, (edge - origin) / scale, true));
-            const share = Math.min(1, ((layer.busy[next] - layer.busy[i]) * scale) / column), middle = layer.op[(i + next - 1) >> 1];
-            context.fillStyle = this.style(model.color[middle], this.alpha(middle, base) * (0.25 + 0.75 * share));
-            context.fillRect(edge - column, top, column, height);
-            if (front && this.state.critical && model.critical[middle]) this.outline(context, edge - column, top, column, height);
+            const left = Math.floor((origin + layer.start[i] * scale) / column) * column, right = (left + column - origin) / scale;
+            let next = Math.max(i + 1, Sked.after(layer.start, i, hi, right, true));
+            if (next > i + 1 && edge(layer.end[next - 1]) - edge(layer.start[next - 1]) >= column) next--; /* a wide one begins here */
+            const middle = layer.op[(i + next - 1) >> 1];
+            const busy = layer.busyUntil(lo, hi, right) - layer.busyUntil(lo, hi, (left - origin) / scale);
+            context.fillStyle = this.style(model.color[middle], this.alpha(middle, base) * Math.min(1, 0.25 + 0.75 * busy * scale / column));
+            context.fillRect(left, top, column, height);
+            if (front && this.state.critical && model.critical[middle]) this.outline(context, left, top, column, height);
             i = next;
         }
+    }
+    /* A darker line at the end of a bar, where the next one may begin. */
+    separate(context, x, y, height, base) {
+        context.fillStyle = `rgba(0, 0, 0, ${0.22 * base})`;
+        context.fillRect(x, y, 1, height);
     }
     outline(context, x, y, width, height) {
         if (width >= 7 && height >= 7) {

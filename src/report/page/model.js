@@ -51,7 +51,7 @@ Sked.Model = class {
 
     /*
      * A layer: pieces of bars by row, then start. busy is a running sum of lengths, so that the load of a
-     * pixel with a thousand ops in it costs two look-ups.
+     * pixel with a thousand ops in it costs two look-ups: busyUntil, of the pieces lo to hi of one row.
      */
     makeLayer(pieces, shift, iteration) {
         const rows = this.data.rows.length, n = pieces.length;
@@ -70,6 +70,10 @@ Sked.Model = class {
             layer.busy[i + 1] = layer.busy[i] + (piece.end - piece.start);
         });
         for (let r = 0; r < rows; r++) layer.ptr[r + 1] += layer.ptr[r];
+        layer.busyUntil = (lo, hi, time) => {
+            const k = Sked.after(layer.start, lo, hi, time, true);
+            return k === lo ? layer.busy[lo] : layer.busy[k - 1] + Math.min(time, layer.end[k - 1]) - layer.start[k - 1];
+        };
         return layer;
     }
 
