@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the command: results, exit codes, files, documentation. Usage: cli.py SKED SOURCE_FOLDER"""
 import fcntl
+import functools
 import json
 import os
 import pty
@@ -10,15 +11,15 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import xml.dom.minidom
 
+from frame import Skip, end, test
+
 SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 BENCH = os.path.join(os.path.dirname(SKED), "sked-bench")
 EXAMPLES = os.path.join(SOURCE, "examples")
-passed, failed, skipped = 0, 0, 0
 
 
 def run(*args, text=None, cwd=None, program=SKED, **variables):
@@ -31,21 +32,16 @@ def bench(*args, **more):
     return run(*args, program=BENCH, **more)
 
 
-def test(function):
-    """Runs the function at once in a folder of its own and counts it."""
-    global passed, failed, skipped
-    if "_suite_" in function.__name__ and os.environ.get("SKED_SKIP_SUITES"):
-        skipped += 1
-        print(f"skipped: {function.__name__}, for whole suites of benchmarks take minutes with a sanitizer in them")
-        return function
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            function(folder)
-            passed += 1
-        except Exception as problem:  # any failure is reported and counted
-            failed += 1
-            print(f"FAILED {function.__name__}: {problem!r}")
-    return function
+def suite(function):
+    """A test of whole suites of benchmarks: minutes with a sanitizer in them."""
+
+    @functools.wraps(function)
+    def whole(folder):
+        if os.environ.get("SKED_SKIP_SUITES"):
+            raise Skip("whole suites of benchmarks take minutes with a sanitizer in them")
+        function(folder)
+
+    return test(whole)
 
 
 def expect(result, code, part=None):
@@ -1082,7 +1078,7 @@ def graphs_like_a_publication(folder):
     expect(run("generate", "tree", "--nodes", 50, "--like", "paper", "-o", graph), 2, "no graphs of this family")
 
 
-@test
+@suite
 def paper_suite_says_where_it_loses(folder):
     shown = expect(bench("paper", "--only", "random", "--sample", 25, "--seeds", 2, "--list", "--quiet"), 0).stdout
     for part in ("Where a gflownet row is below", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi 0, 50 ops", "s in all"):
@@ -1111,7 +1107,7 @@ def networks(folder, *names):
     return folder
 
 
-@test
+@suite
 def paper_suite_trains_and_records(folder):
     record = os.path.join(folder, "r.jsonl")
     base = ["paper", "--seeds", 1, "--updates", 2, "--models", os.path.join(folder, "models"), "--quiet", "--json", record]
@@ -1139,7 +1135,7 @@ def paper_suite_trains_and_records(folder):
     expect(bench(*base, "--only", "table3", "--data", unknown), 6, "row 3: this network is in no family")
 
 
-@test
+@suite
 def paper_suite_trains_in_several_processes(folder):
     models, data = os.path.join(folder, "models"), networks(os.path.join(folder, "data"), "rgcn_12rel")
     base = ["paper", "--only", "table1", "--seeds", 1, "--updates", 3, "--stepwise", "--stepwise-updates", 1, "--data", data, "--quiet", "--models"]
@@ -1162,7 +1158,7 @@ def paper_suite_trains_in_several_processes(folder):
     assert "\n| random list | as made |" in shown and "2 seed(s)" in shown, shown
 
 
-@test
+@suite
 def paper_suite_runs_what_the_pages_say(folder):
     listed = subprocess.run([sys.executable, "scripts/evidence.py", "--list"], stdout=subprocess.PIPE, text=True, check=True, cwd=SOURCE).stdout
     commands = re.findall(r": sked-bench (paper .*?)(?: &&|$)", listed, flags=re.M)
@@ -1173,7 +1169,7 @@ def paper_suite_runs_what_the_pages_say(folder):
         expect(bench(*words, "--only", "nothing", cwd=folder), 2, "the sets of this suite are")
 
 
-@test
+@suite
 def paper_suite_goes_on_from_results(folder):
     models, data = os.path.join(folder, "models"), networks(os.path.join(folder, "data"), "rgcn_12rel")
     results = os.path.join(folder, "results.csv")
@@ -1205,7 +1201,7 @@ def paper_suite_goes_on_from_results(folder):
     expect(bench("paper", "--only", "tune", "--rows", "list"), 2, "variance, tb and ppo")
 
 
-@test
+@suite
 def paper_suite_devices_and_tuning(folder):
     record = os.path.join(folder, "r.jsonl")
     base = ["paper", "--seeds", 1, "--updates", 1, "--sample", 10, "--models", os.path.join(folder, "models"), "--quiet", "--only"]
@@ -1228,7 +1224,7 @@ def paper_suite_devices_and_tuning(folder):
         assert [r["top100"] for r in mine] == sorted((r["top100"] for r in mine), reverse=True) and mine[0]["updates"] == 1, mine
 
 
-@test
+@suite
 def paper_suite_figures_and_generators(folder):
     record, models = os.path.join(folder, "r.jsonl"), os.path.join(folder, "models")
     base = ["paper", "--seeds", 1, "--updates", 10, "--models", models, "--quiet", "--json", record, "--only"]
@@ -1247,7 +1243,7 @@ def paper_suite_figures_and_generators(folder):
     assert means["--like paper"]["edges"] > means["default"]["edges"], means
 
 
-@test
+@suite
 def robust_suite_says_what_was_reached(folder):
     base = ["robust", "--sample", 10, "--list", "--quiet", "--time-limit", 0.5]
     shown = expect(bench(*base, "--only", "linear"), 0).stdout
@@ -1286,7 +1282,7 @@ def schedules_run_on_simgrid_or_it_says_how_to_get_it(folder):
     expect(run(*base, "simgrid"), 2, "PLATFORM.xml")
 
 
-@test
+@suite
 def real_suite_runs_schedules(folder):
     base = ["real", "--quick", "--list", "--quiet"]
     shown = expect(bench(*base, "--only", "threads", "--devices", 2), 0).stdout
@@ -1388,5 +1384,4 @@ def training_log_and_curve(folder):
                "--target", "noisy", "--quiet"), 0)
 
 
-print(f"{passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(1 if failed else 0)
+end()

@@ -14,43 +14,22 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
-import time
 import xml.dom.minidom
 
 from option_table import WRITTEN, tables
 
+import frame
+from frame import test
+
 DEEP = "--deep" in sys.argv
 WORDS = [word for word in sys.argv[1:] if word != "--deep"]
 SKED, SOURCE = os.path.abspath(WORDS[0]), os.path.abspath(WORDS[1])
-ONLY = WORDS[2] if len(WORDS) > 2 else ""
+frame.only = WORDS[2] if len(WORDS) > 2 else ""
 with open(SKED, "rb") as binary:
     SANITIZED = b"__asan_init" in binary.read()
 CODES = {0, 2, 3, 4, 5, 6, 7, 8, 10}
 EXAMPLE = os.path.join(SOURCE, "examples", "cholesky.json")
-passed, failed, cases = 0, 0, 0
-
-
-def test(function):
-    """Runs the function at once in a folder of its own and counts it."""
-    global passed, failed
-    begin = time.time()
-    if ONLY not in function.__name__:
-        return function
-    with tempfile.TemporaryDirectory() as folder:
-        problems = []
-        try:
-            problems = function(folder) or []
-        except Exception as problem:  # any failure is reported and counted
-            problems = [repr(problem)]
-    for problem in problems[:30]:
-        print(f"FAILED {function.__name__}: {problem}")
-    print(f"{function.__name__}: {'FAILED' if problems else 'passed'}, {time.time() - begin:.1f} s", flush=True)
-    if problems:
-        failed += 1
-    else:
-        passed += 1
-    return function
+cases = 0
 
 
 # Controls (C0 but the line break, DEL, C1), separators, changes of direction, noncharacters.
@@ -776,5 +755,4 @@ def large_and_plain_graphs(folder):
 
 
 print(f"{cases} cases")
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed or passed == 0 else 0)
+frame.end()
