@@ -1030,6 +1030,27 @@ static void memory_limits(void **state)
     sked_graph_destroy(g);
 }
 
+/* With a limit that the first packings break, and for the least arena. */
+static void addresses(void **state)
+{
+    (void)state;
+    const double unlimited = INFINITY;
+    sked_graph *g = NULL;
+    OK(build(9, &g, err));
+    for (int devices = 0; devices <= 2; devices += 2)
+        for (int least = 0; least < 2; least++) {
+            method_case c = {.method = "list"};
+            sked_problem_init(&c.problem, g);
+            c.problem.devices = devices;
+            c.problem.capacity = &unlimited;
+            c.problem.offsets = true;
+            c.problem.memory_limit = least ? INFINITY : 9;
+            c.problem.objective = least ? SKED_OBJECTIVE_ARENA : SKED_OBJECTIVE_MAKESPAN;
+            fail_everywhere("addresses", act_method, &c);
+        }
+    sked_graph_destroy(g);
+}
+
 static void loops(void **state)
 {
     (void)state;
@@ -1152,7 +1173,7 @@ int main(void)
         cmocka_unit_test(hetero_devices), cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),
         cmocka_unit_test(onnx_reader),    cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
         cmocka_unit_test(packings),       cmocka_unit_test(loops),           cmocka_unit_test(targets),
-        cmocka_unit_test(pipelines),
+        cmocka_unit_test(pipelines),      cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

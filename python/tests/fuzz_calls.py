@@ -416,6 +416,7 @@ PLAUSIBLE: Dict[str, Any] = {
     ),
     "of_edges": st.booleans(),
     "offset": st.one_of(_FEW, _COLUMN),
+    "offsets": st.booleans(),
     "on": _TEXT,
     "one_shot": st.booleans(),
     "oneway": st.booleans(),

@@ -184,8 +184,7 @@ cleanup:
     return st;
 }
 
-/* Rounding of real times: relative to the makespan, none for integers. */
-static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
+double sked_i_time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
 {
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_costs_latest_finish(c, s));
 }
@@ -207,7 +206,7 @@ static sked_status load_peak(const sked_problem *p, const sked_i_costs *c, const
     *peak = 0;
     if (n == 0)
         return SKED_OK;
-    const sked_status st = sked_i_profile_build(v, n, s->ii, time_tolerance(p, c, s), &load, err);
+    const sked_status st = sked_i_profile_build(v, n, s->ii, sked_i_time_tolerance(p, c, s), &load, err);
     if (st == SKED_OK) {
         *peak = load.peak;
         sked_i_profile_free(&load);
@@ -266,7 +265,7 @@ sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c, 
     SKED_TRY(sked_i_holdings_make(p, c, s, &h, err));
     SKED_NEW(v, h.count);
     const int64_t n = intervals_on(p->graph, &h, device, v);
-    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, c, s), out, err));
+    SKED_TRY(sked_i_profile_build(v, n, s->ii, sked_i_time_tolerance(p, c, s), out, err));
 cleanup:
     sked_i_holdings_free(&h);
     free(v);
@@ -293,7 +292,7 @@ sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c,
     for (int64_t k = 0; k < h.count; k++)
         sorted[first[h.at[k].device + 1]++] =
             (sked_i_interval){h.at[k].begin, h.at[k].end, p->graph->memory[h.at[k].op]};
-    const double tolerance = time_tolerance(p, c, s);
+    const double tolerance = sked_i_time_tolerance(p, c, s);
     for (int32_t d = 0; d < s->devices; d++)
         SKED_TRY(
             sked_i_profile_build(sorted + first[d], first[d + 1] - first[d], s->ii, tolerance, &out[d], err));

@@ -173,6 +173,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
+    json_arena(&j, r->schedule[0], m);
     json_registers(&j, &f->bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
@@ -241,8 +242,9 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
     printf("\n");
+    print_arena(r->schedule[0], m);
     print_registers(&f->bits);
-    print_devices(p, f->peak);
+    print_devices(p, r->schedule[0], f->peak);
     printf("  resource       %s", human(m->resource, x, sizeof x));
     print_units(s, f->units);
     if (f->traffic.bytes > 0)
