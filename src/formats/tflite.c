@@ -169,6 +169,7 @@ typedef struct reader {
     int32_t *sources, *tensor_mark, *op_mark;
     double *bytes_from;
     int64_t n_sources;
+    int32_t after;           /* op with state that it must follow, -1: none beside its sources */
     int32_t last_with_state; /* op, -1: none yet */
 } reader;
 
@@ -247,8 +248,8 @@ static void find_sources(reader *r, const sked_i_tflite_operator *o, int32_t i, 
         const int32_t t = sked_i_flat_int(&m->flat, o->outputs, k);
         state = state || (t >= 0 && m->tensor[t].maker == SKED_I_TFLITE_VARIABLE);
     }
-    if (state && r->last_with_state >= 0)
-        note_source(r, i, r->last_with_state, 0);
+    const int32_t before = state ? r->last_with_state : -1;
+    r->after = before >= 0 && r->op_mark[before] != i ? before : -1;
     if (state)
         r->last_with_state = i;
 }
@@ -278,6 +279,24 @@ static double duration_of(sked_i_tflite *m, uint64_t code, const sked_i_tflite_o
     return sked_i_duration_estimate(sked_i_tflite_flops(m, code, o), moved);
 }
 
+static sked_status add_edges(reader *r, int32_t i)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    for (int64_t k = 0; k < r->n_sources; k++) {
+        const sked_edge edge = {r->sources[k], i, NAN, r->bytes_from[r->sources[k]], 0};
+        SKED_TRY(sked_builder_add_edge(r->b, &edge, err));
+    }
+    if (r->after >= 0) {
+        const sked_edge edge = {r->after, i, NAN, 0, 0};
+        SKED_TRY(sked_builder_add_edge(r->b, &edge, err));
+        SKED_TRY(sked_i_builder_set(r->b, &sked_i_edge_table[sked_i_edge_order],
+                                    sked_builder_edge_count(r->b) - 1, 1, err));
+    }
+cleanup:
+    return st;
+}
+
 static sked_status add_op(reader *r, int32_t i)
 {
     sked_status st = SKED_OK;
@@ -298,10 +317,7 @@ static sked_status add_op(reader *r, int32_t i)
                sked_builder_add_op(r->b, r->name.data, r->type.data, duration, NULL, &cause));
     SKED_BUILD(m->flat.source, NULL, sked_builder_set_memory(r->b, i, memory, &cause));
     SKED_BUILD(m->flat.source, NULL, sked_builder_set_keep(r->b, i, keep, &cause));
-    for (int64_t k = 0; k < r->n_sources; k++) {
-        const sked_edge edge = {r->sources[k], i, NAN, r->bytes_from[r->sources[k]], 0};
-        SKED_BUILD(m->flat.source, NULL, sked_builder_add_edge(r->b, &edge, &cause));
-    }
+    SKED_TRY(add_edges(r, i));
 cleanup:
     return st;
 }

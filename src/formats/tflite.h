@@ -59,9 +59,9 @@ bool sked_i_tflite_has_state(uint64_t code);
 double sked_i_tflite_flops(sked_i_tflite *m, uint64_t code, const sked_i_tflite_operator *o);
 
 /*
- * tflite_write.c: the same model with operator order[k] at place k, and where offset is not NULL with a plan
- * of its tensors' addresses, -1 for those that the runtime places. order: a topological one of all operators.
+ * tflite_write.c: the same model with operator order[k] at place k, and with a plan of its tensors'
+ * addresses: offset[tensors], -1 for those that the runtime places. UNSUPPORTED: what would not survive it.
  */
-SKED_MUST_CHECK sked_status sked_i_tflite_write(const sked_i_source *source, const int32_t *order,
-                                                const int32_t *offset, sked_i_buffer *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_tflite_write(sked_i_tflite *m, const int32_t *order, const int32_t *offset,
+                                                sked_i_buffer *out, sked_error *err);
 #endif

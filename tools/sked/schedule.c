@@ -192,6 +192,7 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
         sked_report_data_init(&data);
         data.problem = &s->problem;
         data.schedule = r->schedule[0];
+        data.source = a->operand.at[0];
         data.method = r->method;
         data.lower_bound = r->lower_bound;
         data.optimal = r->optimal;
