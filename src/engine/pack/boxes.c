@@ -75,20 +75,55 @@ static void cut_sections(const sked_i_keyed *at, int64_t count, const sked_i_pac
     }
 }
 
+static int64_t common(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Packed down, a box lies on another one, at a fixed offset or at a multiple of its alignment. */
+static void find_steps(const sked_i_pack_buffers *b, sked_i_boxes *x)
+{
+    for (int32_t i = 0; i < x->n; i++) {
+        const sked_i_box *y = &x->box[i];
+        x->step = common(x->step, y->fixed >= 0 ? y->fixed : y->alignment);
+        x->unit = common(x->unit, y->size);
+        if (y->fixed < 0 && y->alignment > 1)
+            x->unit = common(x->unit, y->alignment);
+    }
+    for (int64_t i = 0; i < b->count; i++)
+        if (fixed_of(b, i) >= 0)
+            x->unit = common(x->unit, fixed_of(b, i));
+    x->step += x->step == 0;
+    x->unit += x->unit == 0;
+}
+
 static void sum_loads(sked_i_boxes *x)
 {
     for (int32_t i = 0; i < x->n; i++) {
-        x->load[x->box[i].first] += x->box[i].size;
-        x->load[x->box[i].last] -= x->box[i].size;
+        sked_i_box *b = &x->box[i];
+        b->room = (b->size + x->step - 1) / x->step * x->step;
+        x->load[b->first] += b->room;
+        x->load[b->last] -= b->room;
     }
     for (int32_t s = 1; s < x->sections; s++)
         x->load[s] += x->load[s - 1];
 }
 
+/* Over a section all boxes but the highest take their rooms, that one its size. */
 static void find_bound(const sked_i_pack_buffers *b, sked_i_boxes *x)
 {
+    int64_t load = 0, spare = 0;
     for (int32_t s = 0; s < x->sections; s++)
-        x->bound = x->load[s] > x->bound ? x->load[s] : x->bound;
+        load = x->load[s] > load ? x->load[s] : load;
+    for (int32_t i = 0; i < x->n; i++)
+        if (x->box[i].room - x->box[i].size > spare)
+            spare = x->box[i].room - x->box[i].size;
+    x->bound = (load - spare + x->unit - 1) / x->unit * x->unit;
     for (int64_t i = 0; i < b->count; i++)
         if (fixed_of(b, i) >= 0 && fixed_of(b, i) + b->size[i] > x->bound)
             x->bound = fixed_of(b, i) + b->size[i];
@@ -110,6 +145,7 @@ sked_status sked_i_boxes_make(const sked_i_pack_buffers *b, sked_i_arena *arena,
     SKED_OWN(arena, x.box, count / 2);
     cut_sections(at, count, b, place, &x);
     SKED_OWN0(arena, x.load, (int64_t)x.sections + 1);
+    find_steps(b, &x);
     sum_loads(&x);
     find_bound(b, &x);
     *out = x;

@@ -8,15 +8,17 @@
 #include "engine/pack/pack.h"
 
 typedef struct sked_i_box {
-    int64_t size, alignment, fixed; /* fixed: -1, or where it lies */
-    int32_t first, last;            /* held in sections [first, last) */
+    int64_t size, room, alignment, fixed; /* room: size in whole steps; fixed: -1, or where it lies */
+    int32_t first, last;                  /* held in sections [first, last) */
     int32_t buffer;
 } sked_i_box;
 
 typedef struct sked_i_boxes {
     int32_t n, sections;
     sked_i_box *box; /* [n] by first section, then buffer */
-    int64_t *load;   /* [sections] */
+    int64_t *load;   /* [sections] rooms of the boxes held */
+    int64_t step;    /* of all offsets: what alignments and fixed offsets have in common */
+    int64_t unit;    /* of the least height: what sizes have in common as well */
     int64_t bound;   /* on the height */
 } sked_i_boxes;
 
