@@ -89,7 +89,8 @@ class Network:
         count = channels * before
         weights = struct.pack(f"<{count}f", *(draw.gauss(0, 1 / math.sqrt(before)) for _ in range(count)))
         w = self.tensor(name + "/weights", [channels, 1, 1, before], weights)
-        return self.op(3, [x, w], name, [*image, channels], 1,
+        b = self.tensor(name + "/bias", [channels], bytes(4 * channels))
+        return self.op(3, [x, w, b], name, [*image, channels], 1,
                        Table(_1=("<i", 1), _2=("<i", 1), _3=("<b", 1)))
 
     def pool(self, x: int, name: str, size: int) -> int:

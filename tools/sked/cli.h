@@ -216,7 +216,9 @@ void print_families(FILE *out);
  * well. */
 sked_status check_extensions(const arguments *a, bool candidates, sked_error *err);
 void complete_arguments(arguments *a); /* robust: what is resumed goes on where no log is given */
-bool to_stdout(const arguments *a);    /* -o -: standard output has the schedule and nothing else */
+/* The output that is a model and its extension, ".onnx"; NULL: none is. */
+const char *model_output(const arguments *a, const char **extension);
+bool to_stdout(const arguments *a); /* -o -: standard output has the schedule and nothing else */
 
 /* pipeline.c: sked robust, where the target takes pipelines. */
 sked_status robust_pipeline(arguments *a, const sked_robust_options *opt, sked_error *err);
@@ -242,6 +244,10 @@ sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sk
 /* binding.c: units and registers of a schedule in text and JSON. */
 void print_binding(const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
 void json_binding(json_out *j, const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
+
+/* model.c: peak memory with the operators in the order of the file; NAN where no model is written or that is
+ * no order. */
+sked_status file_order_peak(const arguments *a, const sked_problem *p, double *peak, sked_error *err);
 
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);

@@ -88,7 +88,7 @@ static void print_statistics(const sked_result *r)
 }
 
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, const registers *bits,
+                       const sked_diversity *d, const double *peak, double file_order, const registers *bits,
                        const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
@@ -115,6 +115,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
+    if (!isnan(file_order))
+        json_number(&j, "file_order_peak_memory", file_order);
     json_registers(&j, bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
@@ -136,7 +138,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
 }
 
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, const registers *bits,
+                       const sked_diversity *d, const double *peak, double file_order, const registers *bits,
                        const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
@@ -168,6 +170,8 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     printf("  peak memory    %s", human(m->peak_memory, x, sizeof x));
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
+    if (!isnan(file_order))
+        printf(", in the order of the file %s", human(file_order, x, sizeof x));
     printf("\n");
     print_registers(bits);
     print_devices(p, peak);
@@ -244,7 +248,7 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
     sked_diversity d = {.size = sizeof d};
     registers bits = {0};
     sked_binding bound = {.size = sizeof bound};
-    double *peak = NULL;
+    double *peak = NULL, file_order = NAN;
     sked_status st = bind_all(a, &s->problem, r, &bound, err);
     if (st == SKED_OK)
         st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
@@ -258,11 +262,13 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
     if (st == SKED_OK)
         st = device_peaks(&s->problem, r->schedule[0], &peak, err);
     if (st == SKED_OK)
+        st = file_order_peak(a, &s->problem, &file_order, err);
+    if (st == SKED_OK)
         st = pipeline_registers(&s->problem, r->schedule[0], &bits, err);
     if (st == SKED_OK && a->json)
-        print_json(a, s, r, &m, &d, peak, &bits, &bound);
+        print_json(a, s, r, &m, &d, peak, file_order, &bits, &bound);
     else if (st == SKED_OK && !to_stdout(a))
-        print_text(a, s, r, &m, &d, peak, &bits, &bound);
+        print_text(a, s, r, &m, &d, peak, file_order, &bits, &bound);
     sked_free(bits.bits);
     free(peak);
     return st;
