@@ -7,6 +7,7 @@
 #include "report/model.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Bytes that TFLite Micro aligns tensors to; rounds of search, of which few are needed before the bound. */
 enum { unit = 16, rounds = 1000 };
@@ -68,24 +69,41 @@ static int64_t gather(planner *p)
     return count;
 }
 
-static sked_status place(planner *p, sked_error *err)
+/* Lays the tensors out for an order. *height: of the arena, in bytes. */
+static sked_status place(planner *p, const int32_t *order, double *height, sked_error *err)
 {
     const int64_t n = p->m.tensors.count;
     const sked_i_pack_effort effort = {.capacity = -1, .threads = 1, .iterations = rounds};
     sked_status st = SKED_OK;
     int64_t *found;
     sked_i_packing packing;
+    SKED_TRY(find_lifetimes(p, order, err));
     SKED_OWN(&p->arena, p->size, n);
     SKED_OWN(&p->arena, p->offset, n);
     SKED_OWN(&p->arena, found, n);
     const sked_i_pack_buffers buffers = {gather(p), p->lower, p->upper, p->size, NULL, NULL};
     SKED_TRY(sked_i_pack(&buffers, &effort, found, &packing, err));
-    if (packing.height > INT32_MAX / unit)
-        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s: its tensors need an arena of 2 GiB or more",
-                         p->m.flat.source->name);
-    for (int64_t t = 0; st == SKED_OK && t < n; t++)
+    *height = unit * (double)packing.height;
+    for (int64_t t = 0; *height <= INT32_MAX && t < n; t++)
         if (p->offset[t] >= 0)
             p->offset[t] = (int32_t)(unit * found[p->offset[t]]);
+cleanup:
+    return st;
+}
+
+static sked_status plan(planner *p, const sked_i_model *model, double arena[2], sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int32_t *same;
+    SKED_TRY(sked_i_tflite_open(&model->source, &p->arena, &p->m, err));
+    SKED_OWN(&p->arena, same, p->m.operators.count);
+    for (int32_t k = 0; k < p->m.operators.count; k++)
+        same[k] = k;
+    SKED_TRY(place(p, same, &arena[1], err));
+    SKED_TRY(place(p, model->order, &arena[0], err));
+    if (arena[0] > INT32_MAX)
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s: its tensors need an arena of 2 GiB or more",
+                         model->source.name);
 cleanup:
     return st;
 }
@@ -94,15 +112,14 @@ static sked_status tflite_write(const sked_report_data *data, sked_i_buffer *out
 {
     planner p = {0};
     sked_i_model model;
+    double arena[2];
     sked_status st = sked_i_model_read(data, "tflite", &model, err);
     if (st == SKED_OK)
-        st = sked_i_tflite_open(&model.source, &p.arena, &p.m, err);
-    if (st == SKED_OK)
-        st = find_lifetimes(&p, model.order, err);
-    if (st == SKED_OK)
-        st = place(&p, err);
+        st = plan(&p, &model, arena, err);
     if (st == SKED_OK)
         st = sked_i_tflite_write(&p.m, model.order, p.offset, out, err);
+    if (st == SKED_OK && data->arena != NULL)
+        memcpy(data->arena, arena, sizeof arena);
     sked_i_arena_free(&p.arena);
     sked_i_model_free(&model);
     return st;

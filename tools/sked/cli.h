@@ -245,9 +245,14 @@ sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sk
 void print_binding(const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
 void json_binding(json_out *j, const sked_problem *p, const sked_schedule *s, const sked_binding *bound);
 
-/* model.c: peak memory with the operators in the order of the file; NAN where no model is written or that is
- * no order. */
+/* model.c: what a model that is written needs, NAN where none is. */
+typedef struct model_memory {
+    double file_peak; /* peak memory with the operators in the order of the file */
+    double arena[2];  /* sked_report_data */
+} model_memory;
 sked_status file_order_peak(const arguments *a, const sked_problem *p, double *peak, sked_error *err);
+void print_model(const model_memory *m);
+void json_model_memory(json_out *j, const model_memory *m);
 
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);

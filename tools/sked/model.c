@@ -38,3 +38,23 @@ sked_status file_order_peak(const arguments *a, const sked_problem *p, double *p
     sked_schedule_destroy(s);
     return st;
 }
+
+void print_model(const model_memory *m)
+{
+    char x[40], y[40];
+    if (!isnan(m->file_peak))
+        printf("  file's order   peak memory %s\n", human(m->file_peak, x, sizeof x));
+    if (!isnan(m->arena[0]))
+        printf("  model's arena  %s, in the file's order %s\n", human(m->arena[0], x, sizeof x),
+               human(m->arena[1], y, sizeof y));
+}
+
+void json_model_memory(json_out *j, const model_memory *m)
+{
+    if (!isnan(m->file_peak))
+        json_number(j, "file_order_peak_memory", m->file_peak);
+    if (!isnan(m->arena[0])) {
+        json_number(j, "model_arena", m->arena[0]);
+        json_number(j, "file_order_model_arena", m->arena[1]);
+    }
+}

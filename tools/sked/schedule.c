@@ -88,8 +88,8 @@ static void print_statistics(const sked_result *r)
 }
 
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, double file_order, const registers *bits,
-                       const sked_binding *bound)
+                       const sked_diversity *d, const double *peak, const model_memory *model,
+                       const registers *bits, const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     json_out j = {.file = stdout};
@@ -115,8 +115,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
-    if (!isnan(file_order))
-        json_number(&j, "file_order_peak_memory", file_order);
+    json_model_memory(&j, model);
     json_registers(&j, bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
@@ -138,8 +137,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
 }
 
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d, const double *peak, double file_order, const registers *bits,
-                       const sked_binding *bound)
+                       const sked_diversity *d, const double *peak, const model_memory *model,
+                       const registers *bits, const sked_binding *bound)
 {
     const sked_problem *p = &s->problem;
     char x[40], y[40];
@@ -170,9 +169,8 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     printf("  peak memory    %s", human(m->peak_memory, x, sizeof x));
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
-    if (!isnan(file_order))
-        printf(", in the order of the file %s", human(file_order, x, sizeof x));
     printf("\n");
+    print_model(model);
     print_registers(bits);
     print_devices(p, peak);
     printf("  resource       %s\n", human(m->resource, x, sizeof x));
@@ -188,7 +186,8 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         print_statistics(r);
 }
 
-static sked_status write_outputs(const arguments *a, const setup *s, const sked_result *r, sked_error *err)
+static sked_status write_outputs(const arguments *a, const setup *s, const sked_result *r,
+                                 model_memory *model, sked_error *err)
 {
     for (int i = 0; i < a->output.count; i++) {
         const char *path = a->output.at[i];
@@ -197,6 +196,7 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
         data.problem = &s->problem;
         data.schedule = r->schedule[0];
         data.source = a->operand.at[0];
+        data.arena = model->arena;
         data.method = r->method;
         data.lower_bound = r->lower_bound;
         data.optimal = r->optimal;
@@ -248,7 +248,8 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
     sked_diversity d = {.size = sizeof d};
     registers bits = {0};
     sked_binding bound = {.size = sizeof bound};
-    double *peak = NULL, file_order = NAN;
+    model_memory model = {NAN, {NAN, NAN}};
+    double *peak = NULL;
     sked_status st = bind_all(a, &s->problem, r, &bound, err);
     if (st == SKED_OK)
         st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
@@ -256,19 +257,19 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
         st = sked_schedules_diversity(&s->problem, (const sked_schedule *const *)r->schedule, r->count, &d,
                                       err);
     if (st == SKED_OK)
-        st = write_outputs(a, s, r, err);
+        st = write_outputs(a, s, r, &model, err);
     if (st == SKED_OK && a->curve != NULL)
         st = sked_curve_write(r, a->curve, err);
     if (st == SKED_OK)
         st = device_peaks(&s->problem, r->schedule[0], &peak, err);
     if (st == SKED_OK)
-        st = file_order_peak(a, &s->problem, &file_order, err);
+        st = file_order_peak(a, &s->problem, &model.file_peak, err);
     if (st == SKED_OK)
         st = pipeline_registers(&s->problem, r->schedule[0], &bits, err);
     if (st == SKED_OK && a->json)
-        print_json(a, s, r, &m, &d, peak, file_order, &bits, &bound);
+        print_json(a, s, r, &m, &d, peak, &model, &bits, &bound);
     else if (st == SKED_OK && !to_stdout(a))
-        print_text(a, s, r, &m, &d, peak, file_order, &bits, &bound);
+        print_text(a, s, r, &m, &d, peak, &model, &bits, &bound);
     sked_free(bits.bits);
     free(peak);
     return st;
