@@ -2,4 +2,14 @@
 #define SKED_REPORT_LIST(X) \
     X(json)                 \
     X(trace)                \
-    X(machine) X(svg) X(curve) X(progress) X(scatter) X(html) X(dot) X(ssp) X(verilog) X(onnx) X(tflite)
+    X(machine)              \
+    X(svg)                  \
+    X(curve)                \
+    X(progress)             \
+    X(scatter)              \
+    X(html)                 \
+    X(dot)                  \
+    X(ssp)                  \
+    X(verilog)              \
+    X(onnx)                 \
+    X(tflite)
