@@ -210,7 +210,7 @@ typedef struct tensor {
 static int64_t size_of(const bytes *b, int64_t table)
 {
     static const int size[] = {
-        [0] = 4, [1] = 2, [2] = 4, [3] = 1, [4] = 8, [6] = 1, [7] = 2, [9] = 1, [10] = 8, [15] = 4};
+        [0] = 4, [1] = 2, [2] = 4, [3] = 1, [4] = 8, [6] = 1, [7] = 2, [9] = 1, [10] = 8, [12] = 8, [15] = 4};
     const int64_t shape = list(b, table, 0);
     int64_t elements = 1;
     for (int64_t k = 0; k < count_of(b, shape); k++)
