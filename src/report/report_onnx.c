@@ -1,14 +1,14 @@
 /* The ONNX model that was scheduled, with its nodes in the order of the schedule: docs/formats/onnx.md. */
 #include "formats/onnx_wire.h"
-#include "report/model.h"
+#include "report/rewrite.h"
 
 static sked_status onnx_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
-    sked_i_model m;
-    sked_status st = sked_i_model_read(data, "onnx", &m, err);
+    sked_i_rewrite m;
+    sked_status st = sked_i_rewrite_begin(data, "onnx", &m, err);
     if (st == SKED_OK)
         st = sked_i_onnx_write(&m.source, data->problem->graph->n_ops, m.order, out, err);
-    sked_i_model_free(&m);
+    sked_i_rewrite_free(&m);
     return st;
 }
 

@@ -4,7 +4,7 @@
  */
 #include "engine/pack/pack.h"
 #include "formats/tflite.h"
-#include "report/model.h"
+#include "report/rewrite.h"
 
 #include <math.h>
 #include <string.h>
@@ -91,7 +91,7 @@ cleanup:
     return st;
 }
 
-static sked_status plan(planner *p, const sked_i_model *model, double arena[2], sked_error *err)
+static sked_status plan(planner *p, const sked_i_rewrite *model, double arena[2], sked_error *err)
 {
     sked_status st = SKED_OK;
     int32_t *same;
@@ -111,9 +111,9 @@ cleanup:
 static sked_status tflite_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
     planner p = {0};
-    sked_i_model model;
+    sked_i_rewrite model;
     double arena[2];
-    sked_status st = sked_i_model_read(data, "tflite", &model, err);
+    sked_status st = sked_i_rewrite_begin(data, "tflite", &model, err);
     if (st == SKED_OK)
         st = plan(&p, &model, arena, err);
     if (st == SKED_OK)
@@ -121,7 +121,7 @@ static sked_status tflite_write(const sked_report_data *data, sked_i_buffer *out
     if (st == SKED_OK && data->arena != NULL)
         memcpy(data->arena, arena, sizeof arena);
     sked_i_arena_free(&p.arena);
-    sked_i_model_free(&model);
+    sked_i_rewrite_free(&model);
     return st;
 }
 

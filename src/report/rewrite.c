@@ -1,4 +1,4 @@
-#include "report/model.h"
+#include "report/rewrite.h"
 
 #include "schedule/schedule.h"
 
@@ -44,14 +44,14 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_model_read(const sked_report_data *data, const char *format, sked_i_model *m,
-                              sked_error *err)
+sked_status sked_i_rewrite_begin(const sked_report_data *data, const char *format, sked_i_rewrite *m,
+                                 sked_error *err)
 {
     const sked_graph *g = data->problem->graph;
     sked_graph *file = NULL;
     int64_t size = 0;
     sked_status st;
-    *m = (sked_i_model){0};
+    *m = (sked_i_rewrite){0};
     SKED_TRY(check_schedule(data, format, err));
     SKED_TRY(sked_i_file_read(data->source, most_bytes, &m->text, &size, err));
     sked_read_options_init_sized(&m->options, sizeof m->options);
@@ -66,7 +66,7 @@ cleanup:
     return st;
 }
 
-void sked_i_model_free(sked_i_model *m)
+void sked_i_rewrite_free(sked_i_rewrite *m)
 {
     free(m->text);
     free(m->order);
