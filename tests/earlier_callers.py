@@ -37,8 +37,8 @@ DROPPED = {
     "sked_binding": [1],
 }
 # A sweep without its values is none: it never had fewer fields. Only runs of Yosys and nextpnr fill a sked_pipeline_result,
-# which is as it was first; tests/ice40.py has those.
-WHOLE = {"sked_sweep_options", "sked_pipeline_result"}
+# which is as it was first; tests/ice40.py has those. Packings are as they were first, too.
+WHOLE = {"sked_sweep_options", "sked_pipeline_result", "sked_buffer_columns", "sked_pack_options", "sked_packing"}
 
 PROGRAM = r"""
 #include <sked/sked.h>

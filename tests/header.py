@@ -9,7 +9,8 @@ import sys
 FIXED = {"sked_error", "sked_edge", "sked_option"}
 LIBRARY = {"sked_schedule", "sked_statistic", "sked_curve_point", "sked_train_progress", "sked_robust_member", "sked_sweep_point",
            "sked_robust_measurement", "sked_robust_parameter", "sked_pipeline_trial"}
-OWNED = {"sked_result", "sked_samples", "sked_robust_result", "sked_sweep_result", "sked_measurement", "sked_pipeline_result"}  # hold memory
+OWNED = {"sked_result", "sked_samples", "sked_robust_result", "sked_sweep_result", "sked_measurement", "sked_pipeline_result",
+         "sked_packing"}  # hold memory
 
 source, library, cc, cxx = sys.argv[1:5]
 header = os.path.join(source, "include", "sked", "sked.h")

@@ -72,7 +72,7 @@ def every_option_that_names_a_file_says_so(_):
         assert not named or o.kind in READ + WRITTEN, f"--{o.name} {o.value} is of kind {o.kind}"
     for name, operands in COMMANDS.items():
         for word in operands:
-            assert word in ("GRAPH", "SCHEDULE", "IN", "OUT") or word in ("FAMILY", "[METHOD]", "[COMMAND]"), (name, word)
+            assert word in ("GRAPH", "SCHEDULE", "BUFFERS", "IN", "OUT") or word in ("FAMILY", "[METHOD]", "[COMMAND]"), (name, word)
 
 
 # ---------------------------------------------------------------- one file under two names
@@ -90,7 +90,7 @@ class File:
 
 def files_of(command):
     operands = [File(word, "WRITE" if word == "OUT" else "READ", i) for i, word in enumerate(COMMANDS[command])
-                if word in ("GRAPH", "SCHEDULE", "IN", "OUT")]
+                if word in ("GRAPH", "SCHEDULE", "BUFFERS", "IN", "OUT")]
     return operands + [File(o.name, o.kind) for o in OPTIONS if command in o.commands and o.kind in READ + WRITTEN]
 
 

@@ -303,7 +303,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_graph_profiled(const sked_graph *g, co
     X(RESOURCE, "resource", "sum over resources of the peak weighted load") \
     X(MEMORY, "memory", "peak memory of live values")                       \
     X(COST, "cost", "resource + alpha * communication")                     \
-    X(II, "ii", "initiation interval, then schedule length")
+    X(II, "ii", "initiation interval, then schedule length")                \
+    X(ARENA, "arena", "memory that values need at their addresses")
 
 typedef enum sked_objective {
 #define SKED_X(name, text, help) SKED_OBJECTIVE_##name,
@@ -314,10 +315,11 @@ typedef enum sked_objective {
 #define SKED_II_AUTO (-1.0)
 
 /* When a reader lets a value go. */
-#define SKED_LIFETIME_LIST(X)                                                                       \
-    X(AUTO, "auto", "finish with a memory limit or device memory, result with a clock, else start") \
-    X(START, "start", "a value lives until its last reader starts")                                 \
-    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")      \
+#define SKED_LIFETIME_LIST(X)                                                                    \
+    X(AUTO, "auto",                                                                              \
+      "finish with a memory limit, device memory or addresses, result with a clock, else start") \
+    X(START, "start", "a value lives until its last reader starts")                              \
+    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")   \
     X(RESULT, "result", "a value lives from when its result is there until its last reader starts: registers")
 typedef enum sked_lifetime {
 #define SKED_X(name, text, help) SKED_LIFETIME_##name,
@@ -359,6 +361,9 @@ typedef struct sked_problem {
     sked_lifetime lifetime;
     double clock; /* period, in the unit of delays: chained ops share a cycle (docs/hardware.md); 0: none */
     sked_io io;
+    int64_t align; /* addresses are multiples of it; preset 1 */
+    bool offsets;  /* values held get addresses, and limits of memory hold for arenas (docs/addresses.md);
+                      objective arena does it in any case */
 } sked_problem;
 SKED_API void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g);
 static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
@@ -395,6 +400,13 @@ typedef struct sked_schedule {
     int32_t *unit; /* units that ops hold, from 0 within each pool */
     int64_t *register_at; /* [ops + 1] where the registers of each op begin; or NULL */
     int32_t *registers;   /* that hold its value, one after another */
+    int64_t *offset;      /* [ops] address of each value where its op runs, -1: it needs no memory there; or
+                             NULL: no addresses, and none of those below */
+    int64_t copies;       /* of values on other devices */
+    int32_t *copy_op;     /* [copies] whose value it is, rising */
+    int32_t *copy_device; /* [copies] where, each once for an op */
+    int64_t *copy_offset; /* [copies] its address there */
+    int64_t *arena;       /* [devices, or 1 without] largest address + size on each */
 } sked_schedule;
 /* All ops at 0, on device 0; devices 0: without the array device. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out,
@@ -629,7 +641,8 @@ typedef struct sked_metrics {
     double peak_memory;   /* of values held at a time, copies on other devices included (docs/metrics.md) */
     double communication; /* steps spanned by edges with bytes > 0 */
     double transfer;      /* time added by edges between devices */
-    double value;         /* of p's objective */
+    double value;         /* of p's objective; arena: INFINITY without addresses */
+    double arena;         /* sum of the devices' arenas; 0 without addresses */
 } sked_metrics;
 SKED_INIT_OUTPUT(sked_metrics)
 /*
@@ -783,6 +796,82 @@ SKED_API void sked_sweep_result_clear(sked_sweep_result *r);
 SKED_API SKED_MUST_CHECK sked_status sked_sweep(const char *method, const sked_problem *p,
                                                 const sked_sweep_options *opt, const sked_run_options *run,
                                                 sked_sweep_result *out, sked_error *err);
+
+/* ------------------------------------------------------------------ static buffer allocation */
+
+/*
+ * Buffers with known lifetimes, for which offsets are sought so that no two that are held at the same time
+ * overlap (docs/pack.md). As columns of a program's own, or of a file.
+ */
+typedef struct sked_buffer_columns {
+    size_t size;
+    int64_t count;               /* up to 2^31 - 1 */
+    const double *lower, *upper; /* [count] held in [lower, upper): finite, lower < upper */
+    const int64_t *bytes;        /* [count] 0 or more */
+    const int64_t *alignment;    /* [count] 1 or more; the offset is a multiple of it. NULL: 1 */
+    const int64_t *offset;       /* [count] where it must lie, a multiple of the alignment; -1: it is free.
+                                    NULL: all are */
+    const char *const *name;     /* [count] for messages and files; NULL: the index is the name */
+} sked_buffer_columns;
+SKED_INIT_OUTPUT(sked_buffer_columns)
+
+typedef struct sked_buffers sked_buffers;
+/* Reads a CSV file of buffers; path "-" is standard input. Errors: IO, FORMAT, MEMORY. */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_read(const char *path, sked_buffers **out, sked_error *err);
+/* The same from memory; `name` stands for the file in messages. */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_parse(const char *name, const char *text, size_t size,
+                                                        sked_buffers **out, sked_error *err);
+SKED_API void sked_buffers_destroy(sked_buffers *b);
+/* Its own arrays, which live as long as it does; alignment and offset are NULL where the file has no such
+ * column. O(1). */
+SKED_API SKED_MUST_CHECK sked_status sked_buffers_columns(const sked_buffers *b, sked_buffer_columns *out,
+                                                          sked_error *err);
+
+typedef struct sked_pack_options {
+    size_t size;
+    int64_t capacity; /* most height: ends with the first packing within it. -1: the least height is sought */
+    int64_t align;    /* offsets are multiples of this as well; preset 1 */
+    double time_limit; /* seconds, preset 5; INFINITY: none */
+    uint64_t seed;
+    int threads;                       /* 1 to 1024, preset 1 */
+    int64_t iterations;                /* searches of each thread; 0: no limit but time */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the incumbent */
+} sked_pack_options;
+SKED_API void sked_pack_options_init_sized(sked_pack_options *opt, size_t size);
+SKED_INIT_INPUT(sked_pack_options)
+
+typedef struct sked_packing {
+    size_t size;
+    int64_t count;
+    int64_t *offset;     /* [count] */
+    int64_t height;      /* largest offset + bytes */
+    int64_t lower_bound; /* proven: no packing is lower */
+    bool optimal;        /* height and bound are equal */
+    double seconds;
+} sked_packing;
+SKED_INIT_OUTPUT(sked_packing)
+
+/*
+ * Finds a packing, judged by sked_packing_validate before it is handed over. opt may be NULL. A first packing
+ * is made whatever the limits are. ARGUMENT: numbers out of range, or sizes, alignments and fixed offsets
+ * that add up to 2^53 or more. INFEASIBLE: fixed buffers overlap, or none is within the capacity; the message
+ * says whether that is proven. The same seed, threads and iterations give the same offsets unless time runs
+ * out.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_pack(const sked_buffer_columns *b, const sked_pack_options *opt,
+                                               sked_packing *out, sked_error *err);
+SKED_API void sked_packing_clear(sked_packing *p);
+/* The independent judge of offset[count]: OK and the height (NULL: not wanted), or INVALID with the first
+ * broken rule. O(count log count). */
+SKED_API SKED_MUST_CHECK sked_status sked_packing_validate(const sked_buffer_columns *b,
+                                                           const int64_t *offset, int64_t *height,
+                                                           sked_error *err);
+/*
+ * Writes a valid packing: as CSV, the columns of sked_buffers_read with the offsets found, or as a picture
+ * (.svg), time across and addresses up. "-" is standard output, CSV. Written as by sked_file_write.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_packing_write(const sked_buffer_columns *b, const sked_packing *p,
+                                                        const char *path, sked_error *err);
 
 /* ------------------------------------------------------------------ targets */
 

@@ -52,6 +52,7 @@ from ._lists import (
 )
 from ._machine import Device, Machine
 from ._native import lib as _lib
+from ._pack import Packing, pack
 from ._problem import Bound, Problem
 from ._robust import Measured, Member, Parameter, Plan, RobustResult, measure, robust
 from ._run import Result, bounds, schedule
@@ -79,6 +80,7 @@ __all__ = [
     "Method",
     "Option",
     "OutOfMemoryError",
+    "Packing",
     "Parameter",
     "ParseError",
     "Plan",
@@ -107,6 +109,7 @@ __all__ = [
     "generate",
     "measure",
     "methods",
+    "pack",
     "parse",
     "read",
     "read_schedule",

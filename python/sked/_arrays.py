@@ -9,11 +9,12 @@ import numpy as np
 from ._errors import ArgumentError
 from ._native import ffi
 
-_C_TYPES = {"f8": "double[]", "i4": "int32_t[]", "u1": "uint8_t[]"}
+_C_TYPES = {"f8": "double[]", "i4": "int32_t[]", "i8": "int64_t[]", "u1": "uint8_t[]"}
+_BITS = {"i4": 32, "i8": 64}
 
 
 def numbers(values: Any, kind: str, what: str) -> Any:
-    """A contiguous array of that kind ("f8", "i4", "u1"), of any shape.
+    """A contiguous array of that kind ("f8", "i4", "i8", "u1"), of any shape.
 
     It is a copy, whatever was given: nobody else can change it while C works, or after it was
     checked. Numbers that do not fit are refused, never wrapped.
@@ -23,10 +24,12 @@ def numbers(values: Any, kind: str, what: str) -> Any:
         if array.ndim == 0 and not isinstance(values, int):
             raise TypeError(f"{what}: wants numbers, not {type(values).__name__}")
         raise ArgumentError(f"{what}: wants numbers, not {array.dtype}")
-    if kind == "i4" and array.dtype.kind == "f" and array.size > 0:
+    bits = _BITS.get(kind)
+    if bits and array.dtype.kind == "f" and array.size > 0:
         raise ArgumentError(f"{what}: wants whole numbers, not {array.dtype}")
-    if kind == "i4" and array.size > 0 and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
-        raise ArgumentError(f"{what}: a number does not fit into 32 bits")
+    if bits and array.size > 0:
+        if int(array.max()) > 2 ** (bits - 1) - 1 or int(array.min()) < -(2 ** (bits - 1)):
+            raise ArgumentError(f"{what}: a number does not fit into {bits} bits")
     return np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
 
 

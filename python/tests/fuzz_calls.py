@@ -340,6 +340,8 @@ _SPEC = [
 
 # A strategy for each parameter by its name. A new parameter needs a line here: test_fuzz.py says so.
 PLAUSIBLE: Dict[str, Any] = {
+    "align": _FEW,
+    "alignment": st.one_of(_FEW, _COLUMN),
     "alpha": _AMOUNT,
     "any_machine": st.booleans(),
     "backend": st.sampled_from([None, "cpu", "auto", "nonsense"]),
@@ -389,6 +391,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "lifetime": st.sampled_from(["auto", "start", "finish", "result", "nonsense"]),
     "local": st.booleans(),
     "log": _PATHS,
+    "lower": st.one_of(_AMOUNT, _COLUMN),
     "machine": st.one_of(MACHINES, st.sampled_from([None, 1, 2, 0, -1])),
     "makespan": _AMOUNT,
     "measurements": _FEW,
@@ -406,6 +409,8 @@ PLAUSIBLE: Dict[str, Any] = {
         [None, "makespan", "memory", "resource", "cost", "ii", "nonsense"]
     ),
     "of_edges": st.booleans(),
+    "offset": st.one_of(_FEW, _COLUMN),
+    "offsets": st.booleans(),
     "on": _TEXT,
     "one_shot": st.booleans(),
     "oneway": st.booleans(),
@@ -431,6 +436,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "settings": st.sampled_from(
         [None, {}, {"hidden": 8, "graphs": 1}, {"tries": 1}, {"a\0b": "\udc80"}]
     ),
+    "size": _COLUMN,
     "speed": _AMOUNT,
     "split": st.booleans(),
     "start": st.one_of(_COLUMN, OF[sked.Schedule]),
@@ -448,6 +454,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "transfers": st.booleans(),
     "type": _TEXT,
     "types": st.sampled_from([None, ["a", None, "c", "d"], ["a"]]),
+    "upper": st.one_of(_AMOUNT, _COLUMN),
     "value": _AMOUNT,
     "wanted": _RESULTS,
     "warm_up": st.sampled_from([-1, 0, 1, 2**31]),

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "base/text.h"
 #include "dist/dist.h"
+#include "method/addresses.h"
 #include "method/memory_limits.h"
 #include "method/table.h"
 #include "problem/bounds.h"
@@ -67,6 +68,7 @@ sked_status sked_i_method_unknown(const char *name, sked_error *err)
 /* What the problem and the options ask of a method. */
 static uint32_t needed_features(const sked_problem *p, const sked_run_options *opt)
 {
+    enum { SKED_CAN_ARENA = SKED_CAN_MEMORY }; /* addresses come after the method */
     static const uint32_t objective[] = {
 #define SKED_X(name, text, help) SKED_CAN_##name,
         SKED_OBJECTIVE_LIST(SKED_X)
@@ -320,6 +322,8 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
         return sked_i_method_unknown(method != NULL ? method : "", err);
     if (check_options(opt, err) != SKED_OK)
         return SKED_ERR_ARGUMENT;
+    if (sked_i_has_addresses(p))
+        return sked_i_addresses_run(method, p, opt, out, err);
     const double begin = sked_clock();
     const bool locked = sked_i_costs_lock(false); /* a method may run others on problems of its own */
     sked_i_lowered low = {0};

@@ -255,6 +255,15 @@ sked_status sked_i_cost_bound(const sked_problem *p, double communication, doubl
     return st;
 }
 
+/* Where ops write over what they read, all that is certain is that it is held until they start. */
+static sked_status addressed_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                                   const char **why, sked_error *err)
+{
+    sked_problem loose = *p;
+    loose.lifetime = sked_i_writes_over(p) ? SKED_LIFETIME_START : p->lifetime;
+    return memory_bound(&loose, effort, bound, why, err);
+}
+
 static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
                                const char **reason, sked_error *err)
 {
@@ -266,7 +275,8 @@ static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort 
     case SKED_OBJECTIVE_II:
         return ii_bound(p, bound, reason, err);
     case SKED_OBJECTIVE_MEMORY:
-        return memory_bound(p, effort, bound, reason, err);
+    case SKED_OBJECTIVE_ARENA: /* what is held at a time has addresses of its own */
+        return addressed_bound(p, effort, bound, reason, err);
     case SKED_OBJECTIVE_RESOURCE:
         *reason = "work spread over the time it must fall in";
         return resource_bound(p, bound, err);

@@ -267,7 +267,8 @@ static sked_status check_devices(need *x, sked_error *err)
 
 sked_status sked_i_check_memory(const sked_problem *p, const sked_i_costs *c, sked_error *err)
 {
-    if (!sked_i_lower_memory_may_bind(p) || !sked_i_holds_to_finish(p) || p->graph->n_ops == 0)
+    if (!sked_i_lower_memory_may_bind(p) || !sked_i_holds_to_finish(p) || sked_i_writes_over(p) ||
+        p->graph->n_ops == 0)
         return SKED_OK;
     need x;
     const double limit = whole_limit(p);

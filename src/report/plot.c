@@ -110,11 +110,9 @@ const char *sked_i_plot_speedup(const sked_robust_result *r, char *buf, size_t s
     return buf;
 }
 
-void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x,
-                       const char *y)
+void sked_i_plot_page(sked_i_buffer *b, const char *name, const char *what, const char *x, const char *y)
 {
     char text[120];
-    const char *name = sked_graph_name(data->problem->graph);
     sked_i_buffer_format(
         b,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 "
@@ -143,4 +141,10 @@ void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const cha
                       (top + page_height - bottom) / 2, (top + page_height - bottom) / 2);
     sked_i_buffer_xml(b, y);
     sked_i_buffer_text(b, "</text>\n");
+}
+
+void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x,
+                       const char *y)
+{
+    sked_i_plot_page(b, sked_graph_name(data->problem->graph), what, x, y);
 }

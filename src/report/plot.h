@@ -8,7 +8,9 @@
 /* Room around the values, and where both stand on the page. */
 void sked_i_plot_place(sked_i_axis *x, sked_i_axis *y);
 
-/* Begins the page: <svg>, style, the graph's name (or `what`), and the names of the axes. */
+/* Begins the page: <svg>, style, a name (or, where that is "", `what`), and the names of the axes; the same
+ * with the graph's name. */
+void sked_i_plot_page(sked_i_buffer *b, const char *name, const char *what, const char *x, const char *y);
 void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x,
                        const char *y);
 /* "speedup on TARGET", cut where it is long. Returns buf. */

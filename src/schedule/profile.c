@@ -184,8 +184,7 @@ cleanup:
     return st;
 }
 
-/* Rounding of real times: relative to the makespan, none for integers. */
-static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
+double sked_i_time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
 {
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_costs_latest_finish(c, s));
 }
@@ -200,7 +199,7 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, c
     sked_i_profile load;
     double sum = 0;
     SKED_NEW(v, g->n_ops);
-    const double tolerance = time_tolerance(p, c, s);
+    const double tolerance = sked_i_time_tolerance(p, c, s);
     for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) { /* -1: all ops */
         int64_t n = 0;
         for (int64_t k = 0; k < sked_i_user_count(g, r); k++) {
@@ -241,7 +240,7 @@ sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c, 
     SKED_TRY(sked_i_holdings_make(p, c, s, &h, err));
     SKED_NEW(v, h.count);
     const int64_t n = intervals_on(p->graph, &h, device, v);
-    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, c, s), out, err));
+    SKED_TRY(sked_i_profile_build(v, n, s->ii, sked_i_time_tolerance(p, c, s), out, err));
 cleanup:
     sked_i_holdings_free(&h);
     free(v);
@@ -268,7 +267,7 @@ sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c,
     for (int64_t k = 0; k < h.count; k++)
         sorted[first[h.at[k].device + 1]++] =
             (sked_i_interval){h.at[k].begin, h.at[k].end, p->graph->memory[h.at[k].op]};
-    const double tolerance = time_tolerance(p, c, s);
+    const double tolerance = sked_i_time_tolerance(p, c, s);
     for (int32_t d = 0; d < s->devices; d++)
         SKED_TRY(
             sked_i_profile_build(sorted + first[d], first[d + 1] - first[d], s->ii, tolerance, &out[d], err));

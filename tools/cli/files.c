@@ -67,13 +67,17 @@ static sked_status visit_option(visit *v, const option_line *o, sked_error *err)
     return st;
 }
 
-/* The i-th operand, by its word in the usage: GRAPH, SCHEDULE and IN are read, OUT is written. */
+/* The i-th operand, by its word in the usage: GRAPH, SCHEDULE, BUFFERS and IN are read, OUT is written. */
 static sked_status visit_operand(visit *v, const char *word, size_t size, const char *path, sked_error *err)
 {
     static const struct {
         const char *word;
         option_kind kind;
-    } roles[] = {{"GRAPH", KIND_READ}, {"SCHEDULE", KIND_READ}, {"IN", KIND_READ}, {"OUT", KIND_WRITE}};
+    } roles[] = {{"GRAPH", KIND_READ},
+                 {"SCHEDULE", KIND_READ},
+                 {"BUFFERS", KIND_READ},
+                 {"IN", KIND_READ},
+                 {"OUT", KIND_WRITE}};
     for (size_t k = 0; k < sizeof roles / sizeof *roles; k++)
         if (strlen(roles[k].word) == size && strncmp(word, roles[k].word, size) == 0)
             return visit_one(v, (named_file){.option = roles[k].word, .kind = roles[k].kind, .value = ""},

@@ -12,6 +12,7 @@
     X(robust, "GRAPH", 1, 1, "learn a machine by measuring schedules on it, and return the best one") \
     X(sample, "GRAPH", 1, 1, "draw many different schedules from a learned model, as JSON lines")     \
     X(train, "", 0, 0, "train a model that samples schedules")                                        \
+    X(pack, "BUFFERS", 1, 1, "find offsets for buffers with given lifetimes, in the least memory")    \
     X(check, "GRAPH SCHEDULE", 2, 2, "validate a schedule: exit 0, or exit 8 and the broken rule")    \
     X(generate, "FAMILY", 1, 1, "generate graphs of a family")                                        \
     X(convert, "IN OUT", 2, 2, "convert a graph file, or export the problem for another solver")      \
@@ -36,7 +37,8 @@ enum {
 #define ON_SOLVE   (ON(schedule) | ON(info) | ON(convert))
 #define ON_DRAW    (ON(sample) | ON(robust))
 #define ON_WORK    (ON(schedule) | ON(robust) | ON(sample) | ON(train))
-#define ON_SHOW    (ON(schedule) | ON(robust) | ON(check) | ON(info) | ON(methods) | ON(formats) | ON(targets))
+#define ON_SHOW \
+    (ON(schedule) | ON(robust) | ON(check) | ON(info) | ON(pack) | ON(methods) | ON(formats) | ON(targets))
 
 /*
  * Field, kind, long name, value, preset, least, most, commands, help. Presets that the library has too
@@ -51,11 +53,14 @@ enum {
       "most memory that values may hold at a time, on all devices together")                                 \
     X(lifetime, TEXT, "lifetime", "start|finish|result", NULL, 0, 0, ON_MACHINE,                             \
       "readers let a value go when they start, or when they finish; result: when they start, and it begins " \
-      "when it is there; preset: result with a clock, finish with a memory limit, else start")               \
+      "when it is there; preset: result with a clock, finish with a memory limit or addresses, else start")  \
     X(clock, REAL, "clock", "T", 0, 1e-300, 1e300, ON_MACHINE | ON(robust),                                  \
       "clock period: ops with a delay share a cycle while their delays in a chain fit it")                   \
     X(io, TEXT, "io", "free|aligned", NULL, 0, 0, ON_MACHINE | ON(robust),                                   \
       "aligned: ops without predecessors start at 0, and values without readers live to the end")            \
+    X(offsets, FLAG, "offsets", "", false, 0, 0, ON_MACHINE,                                                 \
+      "give every value held an address; arenas then keep the memory limits")                                \
+    X(align, INT, "align", "A", 1, 1, 1073741824, ON_MACHINE | ON(pack), "addresses are multiples of A")     \
     X(train_devices, INT, "devices", "N", 4, 1, 1000000, ON(train), "number of devices to train for")        \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
       "scheduling method; `sked methods` lists them")                                                        \
@@ -80,6 +85,8 @@ enum {
       "bytes per time unit between two devices")                                                             \
     X(capacity, LIST, "capacity", "NAME=K", NO_VALUES, 0, 0, ON_MACHINE,                                     \
       "capacity of a resource, or unlimited (repeatable)")                                                   \
+    X(pack_capacity, INT, "capacity", "C", -1, 0, 9e15, ON(pack),                                            \
+      "most height: the first packing within it will do; without it, the least height is sought")            \
     X(resources, READ, "resources", "MODEL.xml", NULL, 0, 0, ON_GRAPH, "resource model of a GraphML loop")   \
     X(library, READ, "library", "LIB.json", NULL, 0, 0, ON_GRAPH,                                            \
       "op library: durations and units by op type")                                                          \
@@ -106,13 +113,13 @@ enum {
       "least distance (GED, percent) between two kept candidates")                                           \
     X(robust_distance, REAL, "min-distance", "P", 0, 0, 100, ON(robust),                                     \
       "--one-shot: least distance (GED, percent) between two of these")                                      \
-    X(time_limit, REAL, "time-limit", "S", 5, 0, 1e9, ON(schedule), "seconds per run")                       \
+    X(time_limit, REAL, "time-limit", "S", 5, 0, 1e9, ON(schedule) | ON(pack), "seconds per run")            \
     X(robust_time, REAL, "time-limit", "S", 10, 0, 1e9, ON(robust),                                          \
       "seconds of scheduling in all; measuring is not counted")                                              \
-    X(iterations, INT, "iterations", "N", 0, 1, 9e15, ON(schedule) | ON(robust),                             \
+    X(iterations, INT, "iterations", "N", 0, 1, 9e15, ON(schedule) | ON(robust) | ON(pack),                  \
       "iteration limit beside the time limit, in units of the method")                                       \
-    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_WORK | ON(generate) | ON(convert), "random seed")               \
-    X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK, "number of threads")                                \
+    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_WORK | ON(generate) | ON(convert) | ON(pack), "random seed")    \
+    X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK | ON(pack), "number of threads")                     \
     X(backend, TEXT, "backend", "auto|cpu|cuda", "auto", 0, 0, ON_WORK,                                      \
       "where to compute; auto: on a GPU where there is one and it is quicker")                               \
     X(set, SPECS, "set", "KEY=VALUE", NO_VALUES, 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate), \
@@ -169,7 +176,7 @@ enum {
       "largest distance of --back-edges, in iterations")                                                     \
     X(span, INT, "span", "K", 16, 1, 1000000, ON(generate) | ON(convert),                                    \
       "most edges that a recurrence of --back-edges spans")                                                  \
-    X(output, OUTPUT, "output", "FILE", NO_VALUES, 0, 0, ON_WORK,                                            \
+    X(output, OUTPUT, "output", "FILE", NO_VALUES, 0, 0, ON_WORK | ON(pack),                                 \
       "output file, short -o (repeatable): the extension selects the writer, - is standard output")          \
     X(generated, PLACE, "output", "FILE|DIR", NO_VALUES, 0, 0, ON(generate),                                 \
       "output file or folder, short -o: the extension selects the writer, - is standard output")             \
@@ -187,7 +194,7 @@ struct arguments {
 };
 
 /* Options that are numbers of the problem, by the same name. */
-#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit) X(clock)
+#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit) X(clock) X(offsets) X(align)
 
 enum {
 #define SKED_X(...) +1
@@ -258,11 +265,14 @@ void json_model_memory(json_out *j, const model_memory *m);
 const char *machine_name(const sked_machine *m, printable_text *buf);
 /*
  * Peak memory by device into *peak, the caller's. *peak stays as it is where neither a machine nor a memory
- * limit makes it worth a line.
+ * limit nor an arena makes it worth a line.
  */
 sked_status device_peaks(const sked_problem *p, const sked_schedule *s, double **peak, sked_error *err);
-/* One line a device, the first few: name and peak memory. Nothing where peak is NULL. */
-void print_devices(const sked_problem *p, const double *peak);
+/* One line a device, the first few: name, peak memory, arena. Nothing where peak is NULL. */
+void print_devices(const sked_problem *p, const sked_schedule *s, const double *peak);
+/* Of a schedule with addresses; of others nothing. */
+void print_arena(const sked_schedule *s, const sked_metrics *m);
+void json_arena(json_out *j, const sked_schedule *s, const sked_metrics *m);
 /* Of a pipeline that takes an input every cycle, by cycle; of other schedules none. Free bits with sked_free.
  */
 typedef struct registers {

@@ -55,6 +55,16 @@ static const manual manuals[COMMAND_COUNT] = {
          "sked train --graphs nets/ --devices 8 --steps 5000 --resume model.safetensors -o "
          "tuned.safetensors -o log.jsonl -o curve.svg",
          NULL},
+    [COMMAND_pack] =
+        {"Reads BUFFERS, a CSV file with a header: id,lower,upper,size and, where wanted, alignment "
+         "and offset. A buffer is held in [lower, upper); an offset that is given is kept. Finds "
+         "offsets so that no two buffers that are held at the same time overlap, and prints the "
+         "height beside a proven lower bound. With --capacity, exit 7 where no packing within it "
+         "was found; the message says whether that is proven. -o writes the table with offsets "
+         "(.csv) or a picture of the arena (.svg).",
+         "sked pack buffers.csv -o packed.csv -o arena.svg\n"
+         "sked pack buffers.csv --capacity 1048576 --align 64",
+         NULL},
     [COMMAND_check] = {"Validates SCHEDULE against GRAPH from the definition of the problem alone. Give the "
                        "transfer costs and capacities with the options of `sked schedule`; the number of "
                        "devices and the initiation interval come from SCHEDULE.",

@@ -116,6 +116,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
     json_model_memory(&j, model);
+    json_arena(&j, r->schedule[0], m);
     json_registers(&j, bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
@@ -171,8 +172,9 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         printf(" of %s", human(p->memory_limit, x, sizeof x));
     printf("\n");
     print_model(model);
+    print_arena(r->schedule[0], m);
     print_registers(bits);
-    print_devices(p, peak);
+    print_devices(p, r->schedule[0], peak);
     printf("  resource       %s\n", human(m->resource, x, sizeof x));
     printf("  communication  %s\n", human(m->communication, x, sizeof x));
     if (a->candidates > 0)

@@ -11,7 +11,7 @@
 enum {
     keys = 3,
     ways = keys * SKED_I_TREE_RULES, /* of searching: a key and a rule */
-    first_nodes = 2000,              /* of the shortest search */
+    first_nodes = 10,                /* per box, of the shortest search */
     many = 4096                      /* boxes, from which on nothing is undone */
 };
 
@@ -145,7 +145,7 @@ static void search(void *data, int index)
     const int way = (int)(turn % ways);
     rank_boxes(p, w, way % keys, turn >= ways);
     const sked_i_tree_run run = {.capacity = w->target,
-                                 .nodes = first_nodes * sked_i_luby(turn / ways),
+                                 .nodes = first_nodes * (int64_t)p->x->n * sked_i_luby(turn / ways),
                                  .dive = p->x->n > many,
                                  .rule = way / keys,
                                  .rank = w->rank,
