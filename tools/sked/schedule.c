@@ -115,8 +115,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
-    json_model_memory(&j, model);
     json_arena(&j, r->schedule[0], m);
+    json_model_memory(&j, model);
     json_registers(&j, bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
@@ -171,8 +171,8 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
     printf("\n");
-    print_model(model);
     print_arena(r->schedule[0], m);
+    print_model(model);
     print_registers(bits);
     print_devices(p, r->schedule[0], peak);
     printf("  resource       %s\n", human(m->resource, x, sizeof x));
