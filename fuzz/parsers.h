@@ -114,6 +114,20 @@ static inline bool same_schedule_bytes(const sked_schedule *a, const sked_schedu
     return true;
 }
 
+static inline bool same_addresses(const sked_schedule *a, const sked_schedule *b)
+{
+    if ((a->offset == NULL) != (b->offset == NULL) || a->copies != b->copies)
+        return false;
+    for (int32_t i = 0; a->offset != NULL && i < a->ops; i++)
+        if (a->offset[i] != b->offset[i])
+            return false;
+    for (int64_t k = 0; k < a->copies; k++)
+        if (a->copy_op[k] != b->copy_op[k] || a->copy_device[k] != b->copy_device[k] ||
+            a->copy_offset[k] != b->copy_offset[k])
+            return false;
+    return true;
+}
+
 static inline const char *check_schedule_again(const sked_problem *p, const sked_schedule *s)
 {
     sked_i_buffer text = {0};
@@ -123,7 +137,7 @@ static inline const char *check_schedule_again(const sked_problem *p, const sked
         wrong = "the schedule reads but cannot be written";
     else if (sked_schedule_parse("input", text.data, (size_t)text.size, p, &again, NULL) != SKED_OK)
         wrong = "the schedule written does not read";
-    else if (!same_schedule_bytes(s, again))
+    else if (!same_schedule_bytes(s, again) || !same_addresses(s, again))
         wrong = "the schedule written reads as another";
     sked_schedule_destroy(again);
     sked_i_buffer_free(&text);
@@ -308,6 +322,30 @@ static inline const char *check_machine(const parser *p, const char *bytes, size
     sked_i_buffer_free(&text);
     sked_machine_destroy(again);
     sked_machine_destroy(m);
+    return wrong;
+}
+
+/* Buffers that are accepted can be packed, or it is said why not; what is packed holds. */
+static inline const char *check_buffers(const parser *p, const char *bytes, size_t size, bool *accepted)
+{
+    sked_buffers *b = NULL;
+    sked_buffer_columns columns = {.size = sizeof columns};
+    sked_packing packing = {.size = sizeof packing};
+    sked_pack_options opt;
+    sked_error err = {0};
+    (void)p;
+    sked_pack_options_init(&opt);
+    opt.time_limit = 0;
+    const char *wrong = check_status(sked_buffers_parse("input", bytes, size, &b, &err), &err, accepted);
+    if (*accepted) {
+        sked_status st = sked_buffers_columns(b, &columns, &err);
+        if (st == SKED_OK)
+            st = sked_pack(&columns, &opt, &packing, &err);
+        if (st != SKED_OK && st != SKED_ERR_INFEASIBLE && strstr(err.message, "add up") == NULL)
+            wrong = "buffers that cannot be packed";
+    }
+    sked_packing_clear(&packing);
+    sked_buffers_destroy(b);
     return wrong;
 }
 

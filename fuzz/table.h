@@ -9,6 +9,7 @@
     X(prior)                \
     X(measurements)         \
     X(machine)              \
+    X(buffers)              \
     X(library)              \
     X(profile)              \
     X(resource_model)       \

@@ -458,9 +458,9 @@ def machines():
 
 
 def objectives():
-    every = [["--objective", name] for name in ("makespan", "resource", "memory", "cost", "ii")]
+    every = [["--objective", name] for name in ("makespan", "resource", "memory", "cost", "ii", "arena")]
     with_limits = [[*o, *limit] for o in every for limit in ([], ["--horizon", 20], ["--ii", 2], ["--horizon", 0], ["--ii", 1e300])]
-    return with_limits if DEEP else [*every[:1], ["--objective", "resource", "--horizon", 20], ["--objective", "memory"],
+    return with_limits if DEEP else [*every[:1], ["--objective", "resource", "--horizon", 20], ["--objective", "memory"], ["--objective", "arena"],
                                      ["--objective", "cost", "--horizon", 1e300], ["--objective", "ii"], ["--ii", 2]]
 
 

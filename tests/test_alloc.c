@@ -801,6 +801,37 @@ static sked_status act_back_edges(const void *data, sked_error *err)
     return st;
 }
 
+/* data: a CSV file. */
+static sked_status act_pack(const void *data, sked_error *err)
+{
+    sked_buffers *b = NULL;
+    sked_buffer_columns columns = {.size = sizeof columns};
+    sked_packing p = {.size = sizeof p};
+    sked_pack_options opt;
+    sked_pack_options_init(&opt);
+    opt.iterations = 3;
+    opt.time_limit = INFINITY;
+    sked_status st = sked_buffers_parse("b.csv", data, strlen(data), &b, err);
+    assert_true((st == SKED_OK) == (b != NULL));
+    if (st == SKED_OK)
+        st = sked_buffers_columns(b, &columns, err);
+    if (st == SKED_OK)
+        st = sked_pack(&columns, &opt, &p, err);
+    assert_true((st == SKED_OK) == (p.offset != NULL));
+    sked_packing_clear(&p);
+    sked_buffers_destroy(b);
+    return st;
+}
+
+static void packings(void **state)
+{
+    (void)state;
+    fail_everywhere(
+        "pack", act_pack,
+        "id,lower,upper,size,alignment,offset\na,0,2,16,4,\nb,1,3,8,1,32\nc,2,4,16,1,\nd,0,1,5,2,\n"
+        "e,3,5,7,1,\nf,0,5,3,1,\n");
+}
+
 static void regions(void **state)
 {
     (void)state;
@@ -1040,6 +1071,27 @@ static void memory_limits(void **state)
     sked_graph_destroy(g);
 }
 
+/* With a limit that the first packings break, and for the least arena. */
+static void addresses(void **state)
+{
+    (void)state;
+    const double unlimited = INFINITY;
+    sked_graph *g = NULL;
+    OK(build(9, &g, err));
+    for (int devices = 0; devices <= 2; devices += 2)
+        for (int least = 0; least < 2; least++) {
+            method_case c = {.method = "list"};
+            sked_problem_init(&c.problem, g);
+            c.problem.devices = devices;
+            c.problem.capacity = &unlimited;
+            c.problem.offsets = true;
+            c.problem.memory_limit = least ? INFINITY : 9;
+            c.problem.objective = least ? SKED_OBJECTIVE_ARENA : SKED_OBJECTIVE_MAKESPAN;
+            fail_everywhere("addresses", act_method, &c);
+        }
+    sked_graph_destroy(g);
+}
+
 static void loops(void **state)
 {
     (void)state;
@@ -1161,8 +1213,8 @@ int main(void)
         cmocka_unit_test(every_method),   cmocka_unit_test(regions),         cmocka_unit_test(profiles),
         cmocka_unit_test(hetero_devices), cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),
         cmocka_unit_test(onnx_reader),    cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
-        cmocka_unit_test(loops),          cmocka_unit_test(targets),         cmocka_unit_test(pipelines),
-        cmocka_unit_test(models),
+        cmocka_unit_test(packings),       cmocka_unit_test(loops),           cmocka_unit_test(targets),
+        cmocka_unit_test(pipelines),      cmocka_unit_test(addresses),       cmocka_unit_test(models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

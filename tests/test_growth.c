@@ -324,6 +324,7 @@ static const pattern patterns[] = {
      "lines",
      {"{\"format\":\"sked-measurements-2\",\"problem\":\"71f3adc1a076e7f1\",\"target\":\"linear\"}\n",
       "{\"device\":[0,1,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":" I "}\n", ""}},
+    {"buffers", "buffers", {"id,lower,upper,size\n", I ",0," NEXT ",8\n", ""}},
     {"profile", "ops", {"{", ",\"o" I "\":1", "}"}},
     {"library", "types", {"{\"types\":{\"*\":{\"duration\":1}", ",\n\"t" I "\":{\"duration\":1}", "}}"}},
     {"library",
@@ -551,7 +552,11 @@ static sked_status parse_beside(const char *reader, const parse *x, sked_error *
         st = sked_fix_parse("input", x->bytes, x->size, &p, &device, &start, err);
     else if (strcmp(reader, "answer") == 0)
         st = parse_answer(x, &p, err);
-    else if (strcmp(reader, "profile") == 0)
+    else if (strcmp(reader, "buffers") == 0) {
+        sked_buffers *b = NULL;
+        st = sked_buffers_parse("input", x->bytes, x->size, &b, err);
+        sked_buffers_destroy(b);
+    } else if (strcmp(reader, "profile") == 0)
         st = sked_i_durations_parse_profile("input", x->bytes, x->size, x->graph, &g, err);
     else if (strcmp(reader, "library") == 0)
         st = sked_i_library_parse("input", x->bytes, x->size, x->graph, &g, err);
@@ -1013,12 +1018,44 @@ static void test_gaus_on_circuits(void **state)
     }
 }
 
+/* The judge and the first packing, of buffers that are held three or four at a time. */
+static void pack_chain(void *data)
+{
+    enum { most = 1 << 15 };
+    static double lower[most], upper[most];
+    static int64_t bytes[most];
+    const int64_t n = *(const int64_t *)data;
+    sked_pack_options opt;
+    sked_packing p = {.size = sizeof p};
+    sked_pack_options_init(&opt);
+    opt.time_limit = 0;
+    for (int64_t i = 0; i < n; i++) {
+        lower[i] = (double)i;
+        upper[i] = (double)(i + 3 + i % 2);
+        bytes[i] = 1 + i * 7919 % 64;
+    }
+    const sked_buffer_columns b = {
+        .size = sizeof b, .count = n, .lower = lower, .upper = upper, .bytes = bytes};
+    OK(sked_pack(&b, &opt, &p, err));
+    sked_packing_clear(&p);
+}
+
+static void test_packing(void **state)
+{
+    (void)state;
+    int64_t n = 1 << 14;
+    const double once = work_of(pack_chain, &n);
+    n *= 2;
+    const double twice = work_of(pack_chain, &n);
+    if (twice > 2.5 * once)
+        fail_msg("twice the buffers take %.2f times the work", twice / once);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_reader),
-        cmocka_unit_test(test_every_check),
-        cmocka_unit_test(test_replay_with_contention),
+        cmocka_unit_test(test_packing),          cmocka_unit_test(test_every_reader),
+        cmocka_unit_test(test_every_check),      cmocka_unit_test(test_replay_with_contention),
         cmocka_unit_test(test_gaus_on_circuits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,6 +269,7 @@ OF: Dict[Any, Any] = {
     sked.Schedule: PROBLEMS.map(_schedule),
     sked.Plan: PROBLEMS.map(lambda p: sked.Plan(p, np.zeros(len(p.graph)), [0] * len(p.graph))),
     sked.Sampler: st.builds(sked.Sampler),
+    sked.Packing: st.builds(lambda: sked.pack([0, 1], [2, 3], [4, 5])),
     sked.Samples: st.builds(lambda: sked.sample(_graph("used"), 2, candidates=3)),
     sked.Result: st.builds(lambda: sked.schedule(_graph("used"), 2, time_limit=0.02, iterations=2)),
     sked.RobustResult: st.builds(

@@ -56,7 +56,7 @@ def test_what_does_not_fit():
         ({"size": [-1, 1]}, "size"),
         ({"size": [0.5, 1]}, "whole numbers"),
         ({"size": [2**52, 2**52]}, "less than 2\\^53"),
-        ({"size": [2**63, 1]}, "64 bits"),
+        ({"size": np.array([2**63, 1], dtype="u8")}, "64 bits"),
         ({"size": [1, 2, 3]}, "3 numbers"),
         ({"alignment": 0}, "alignment"),
         ({"offset": [-2, 0]}, "offset"),

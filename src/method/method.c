@@ -4,7 +4,7 @@
 #include "backend/backend.h"
 #include "base/text.h"
 #include "dist/dist.h"
-#include "method/addresses.h"
+#include "method/addressing.h"
 #include "method/memory_limits.h"
 #include "method/table.h"
 #include "problem/bounds.h"

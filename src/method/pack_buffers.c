@@ -1,8 +1,8 @@
 /* Packings for callers: checks around src/engine/pack, and the judge behind it. */
-#include "schedule/packing.h"
 #include "base/arena.h"
 #include "base/sized.h"
 #include "engine/pack/pack.h"
+#include "schedule/packing.h"
 
 void sked_pack_options_init_sized(sked_pack_options *opt, size_t size)
 {

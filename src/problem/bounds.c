@@ -255,13 +255,22 @@ sked_status sked_i_cost_bound(const sked_problem *p, double communication, doubl
     return st;
 }
 
-/* Where ops write over what they read, all that is certain is that it is held until they start. */
+/* Where ops write over what they read, it is certain only that it is held until they start, and what one op
+ * needs. */
 static sked_status addressed_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
                                    const char **why, sked_error *err)
 {
     sked_problem loose = *p;
-    loose.lifetime = sked_i_writes_over(p) ? SKED_LIFETIME_START : p->lifetime;
-    return memory_bound(&loose, effort, bound, why, err);
+    double one = 0;
+    if (!sked_i_writes_over(p))
+        return memory_bound(p, effort, bound, why, err);
+    loose.lifetime = SKED_LIFETIME_START;
+    sked_status st = memory_bound(&loose, effort, bound, why, err);
+    if (st == SKED_OK)
+        st = sked_i_least_peak(p, &one, err);
+    if (st == SKED_OK)
+        keep(one, "values that must be held while one op runs, or at the end", bound, why);
+    return st;
 }
 
 static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,

@@ -1,5 +1,4 @@
 /* The HTML report: the schedule as data for the page's section "schedule". */
-#include "report/arena.h"
 #include "report/comparison.h"
 #include "report/course.h"
 #include "report/label.h"
@@ -9,6 +8,7 @@
 #include "report/profiles.h"
 #include "report/progress.h"
 #include "report/report.h"
+#include "report/shelves.h"
 #include "report/tradeoff.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static const int64_t max_edges = 4000000; /* beyond: the page says that it has n
 /* What stands below the Gantt. */
 typedef struct shown {
     sked_i_curves curves;
-    sked_i_blocks blocks;
+    sked_i_shelves blocks;
 } shown;
 
 /* ------------------------------------------------------------------ columns */
@@ -153,19 +153,19 @@ static void add_curves(const sked_i_curves *curves, sked_i_buffer *b)
 }
 
 /* The arenas in use, the first of very many. */
-static void add_arenas(const sked_i_view *v, const sked_i_blocks *x, sked_i_buffer *b)
+static void add_arenas(const sked_i_view *v, const sked_i_shelves *x, sked_i_buffer *b)
 {
     enum { most_arenas = 64 };
     int written = 0;
     char name[280];
     begin_column(b, "arenas");
     for (int32_t d = 0; d < x->devices && written < most_arenas; d++) {
-        const sked_i_block *at = x->at + x->first[d];
+        const sked_i_shelved *at = x->at + x->first[d];
         const int64_t n = x->first[d + 1] - x->first[d];
         if (n == 0)
             continue;
         sked_i_buffer_text(b, written++ > 0 ? ",\n{\"name\":" : "{\"name\":");
-        sked_i_buffer_json(b, sked_i_blocks_name(v, x, d, name, sizeof name));
+        sked_i_buffer_json(b, sked_i_shelves_name(v, x, d, name, sizeof name));
         sked_i_buffer_format(b, ",\"size\":%lld", (long long)v->schedule->arena[d]);
         COLUMN(b, "op", n, sked_i_buffer_int(b, at[i].op));
         COLUMN(b, "begin", n, add_number(b, at[i].begin));
@@ -354,7 +354,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
     SKED_TRY(sked_i_view_init(&v, data, err));
     SKED_TRY(sked_i_curves_init(&x.curves, &v, err));
-    SKED_TRY(sked_i_blocks_make(&v, &x.blocks, err));
+    SKED_TRY(sked_i_shelves_make(&v, &x.blocks, err));
     SKED_TRY(add_sections(&v, &x, &m, section, &count, err));
     const char *name = sked_graph_name(v.graph);
     sked_i_page_write(out, *name ? name : "Schedule", section, count);
@@ -362,7 +362,7 @@ cleanup:
     for (int k = 0; k < most_sections; k++)
         sked_i_buffer_free(&section[k].json);
     sked_i_curves_free(&x.curves);
-    sked_i_blocks_free(&x.blocks);
+    sked_i_shelves_free(&x.blocks);
     sked_i_view_free(&v);
     return st;
 }

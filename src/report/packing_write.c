@@ -1,10 +1,10 @@
 /* Packings as files: CSV, and the picture of the arena, time across and addresses up. */
-#include "schedule/packing.h"
 #include "base/sized.h"
 #include "base/sort.h"
 #include "report/label.h"
 #include "report/palette.h"
 #include "report/plot.h"
+#include "schedule/packing.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -43,12 +43,24 @@ static sked_status write_csv(const sked_buffer_columns *b, const sked_packing *p
 
 enum { most_drawn = 10000 }; /* the largest ones: a picture shows no more */
 
+/* The unit that leaves at most four digits to the labels of an axis up to `most` bytes. */
+static const char *unit_of(double most, double *unit)
+{
+    static const char *const name[] = {"bytes", "kB", "MB", "GB", "TB"};
+    int k = 0;
+    for (*unit = 1; k < 4 && most / *unit >= 10000; k++)
+        *unit *= 1000;
+    return name[k];
+}
+
 static void draw_buffer(sked_i_buffer *out, const sked_buffer_columns *b, const sked_packing *p, int64_t i,
                         const sked_i_axis *x, const sked_i_axis *y)
 {
     const double left = sked_i_axis_at(x, b->lower[i]), right = sked_i_axis_at(x, b->upper[i]);
-    const double bottom = sked_i_axis_at(y, (double)p->offset[i]),
-                 top = sked_i_axis_at(y, (double)(p->offset[i] + b->bytes[i]));
+    double unit;
+    unit_of((double)p->height, &unit);
+    const double bottom = sked_i_axis_at(y, (double)p->offset[i] / unit),
+                 top = sked_i_axis_at(y, (double)(p->offset[i] + b->bytes[i]) / unit);
     char number[24], text[80];
     snprintf(number, sizeof number, "%lld", (long long)i);
     const char *name = sked_i_label_cut(b->name != NULL ? b->name[i] : number, 40, text, sizeof text);
@@ -90,23 +102,25 @@ static sked_status write_svg(const sked_buffer_columns *b, const sked_packing *p
                              sked_error *err)
 {
     sked_i_axis x = sked_i_axis_empty, y = sked_i_axis_empty;
-    char title[200], height[40], bound[40];
+    char title[200], height[40], bound[40], label[40];
+    double unit;
+    snprintf(label, sizeof label, "address, %s", unit_of((double)p->height, &unit));
     for (int64_t i = 0; i < b->count; i++) {
         sked_i_axis_add(&x, b->lower[i]);
         sked_i_axis_add(&x, b->upper[i]);
     }
     sked_i_axis_add(&y, 0);
-    sked_i_axis_add(&y, (double)p->height);
+    sked_i_axis_add(&y, (double)p->height / unit);
     sked_i_plot_place(&x, &y);
     snprintf(title, sizeof title, "Arena of %lld buffers: height %s, lower bound %s", (long long)b->count,
              sked_i_label_number((double)p->height, height, sizeof height),
              sked_i_label_number((double)p->lower_bound, bound, sizeof bound));
-    sked_i_plot_page(out, "", title, "time", "address");
+    sked_i_plot_page(out, "", title, "time", label);
     sked_i_buffer_text(out,
                        "<style>.k{stroke:#1f2328;stroke-width:.3}.n{font-size:10px;fill:#1f2328}</style>\n");
     sked_i_plot_grid(out, &x, &y);
     const sked_status st = draw_buffers(out, b, p, &x, &y, err);
-    const double at = sked_i_axis_at(&y, (double)p->lower_bound);
+    const double at = sked_i_axis_at(&y, (double)p->lower_bound / unit);
     sked_i_label_draw(out, "<path class=\"lb\" d=\"M~ ~H~\"/>\n</svg>\n", x.low, at, x.high);
     return st;
 }

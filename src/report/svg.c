@@ -1,10 +1,10 @@
 /* The Gantt picture: page, title, axes, legend. */
 #include "report/svg.h"
 
-#include "report/arena.h"
 #include "report/axis.h"
 #include "report/palette.h"
 #include "report/report.h"
+#include "report/shelves.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -313,7 +313,7 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_
         y = folded.top + folded.height + 8;
     }
     if (st == SKED_OK)
-        st = sked_i_arenas_draw(&p, y, &y, err);
+        st = sked_i_shelves_draw(&p, y, &y, err);
     y += 28;
     y += write_legend(v, y, out);
     *height = y + margin;

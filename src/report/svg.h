@@ -1,7 +1,7 @@
 /*
  * The Gantt picture, in three files: svg.c lays out the page (title, axes, legend), svg_bars.c draws
- * the ops, arena.c the values at their addresses. A page has one panel, pipelined schedules a second one: the
- * interval of the steady state.
+ * the ops, shelves.c the values at their addresses. A page has one panel, pipelined schedules a second one:
+ * the interval of the steady state.
  *
  * Size is bounded whatever the schedule: at most max_rects ops are drawn one by one (the widest), all
  * others are summed up in at most max_cells cells shaded by how busy they are.

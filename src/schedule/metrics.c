@@ -24,9 +24,9 @@ static void measure_edges(const sked_problem *p, const sked_i_costs *c, const sk
 /* Of metrics that have what the objective asks for, in the order of SKED_OBJECTIVE_LIST. */
 static double value_of(const sked_problem *p, const sked_schedule *s, const sked_metrics *m)
 {
-    const double values[] = {m->makespan,    m->resource,
-                             m->peak_memory, m->resource + p->alpha * m->communication,
-                             s->ii,          s->offset != NULL ? m->arena : INFINITY};
+    const double cost = m->resource + p->alpha * m->communication;
+    const double arena = s->offset != NULL ? m->arena : INFINITY;
+    const double values[] = {m->makespan, m->resource, m->peak_memory, cost, s->ii, arena};
     return values[p->objective];
 }
 

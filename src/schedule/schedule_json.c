@@ -433,7 +433,7 @@ static sked_status read_addresses(reader *r, const char *arena, const char *tran
     if (transfers != NULL)
         read_items(r, transfers, "\"transfers\"", read_transfer);
     SKED_TRY(r->j.status);
-    if (r->offset == NULL && r->copies == 0)
+    if (r->offset == NULL && r->copies == 0 && arena == NULL)
         return SKED_OK;
     SKED_NEW(spare, r->copies);
     sked_i_sort_keyed(r->copy, spare, r->copies);

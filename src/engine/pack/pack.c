@@ -1,4 +1,5 @@
 #include "engine/pack/pack.h"
+#include "base/explog.h"
 #include "base/restart.h"
 #include "base/sort.h"
 #include "base/thread.h"
@@ -12,14 +13,15 @@ enum {
     keys = 3,
     ways = keys * SKED_I_TREE_RULES, /* of searching: a key and a rule */
     first_nodes = 10,                /* per box, of the shortest search */
-    many = 4096                      /* boxes, from which on nothing is undone */
+    many = 4096 /* boxes: above, nothing is undone, and first fits take turns with that */
 };
 
 typedef struct worker {
     sked_i_arena arena;
     sked_i_tree *tree;
+    sked_i_first_fit *fit;
     sked_i_keyed *item, *spare;
-    int32_t *rank;
+    int32_t *rank, *order;
     int64_t *offset;
     sked_i_limit limit;
     volatile sig_atomic_t halt;
@@ -33,52 +35,83 @@ typedef struct packer {
     const sked_i_pack_effort *e;
     worker *worker;
     int64_t *load;   /* [n] most over a section of the box */
+    bool only_fits;  /* boxes over so many sections that one look at all of them takes too long */
     int64_t *offset; /* [n] of the incumbent */
     int64_t height, bound;
     double share; /* of the way from bound to height, where the next incumbent is sought */
 } packer;
 
-/* ------------------------------------------------------------------ first packings */
+/* ------------------------------------------------------------------ first fits */
 
 enum { orders = 4 };
 
 static double first_key(const sked_i_box *b, int kind)
 {
     const double length = (double)(b->last - b->first), size = (double)b->size;
-    const double key[orders] = {size, length, size * length, -(double)b->first};
+    const double key[orders] = {size, length, size * length, size * size * size * length};
     return key[kind];
 }
 
-/* First fits, largest first by one key or another. */
-static sked_status pack_in_order(packer *p, int32_t *order, sked_error *err)
+/* Boxes with the largest key first; item has them with their keys. */
+static void order_boxes(const packer *p, worker *w)
 {
-    sked_status st = SKED_OK;
-    const sked_i_boxes *x = p->x;
+    sked_i_sort_keyed(w->item, w->spare, p->x->n);
+    for (int32_t k = 0; k < p->x->n; k++) {
+        w->order[k] = (int32_t)w->item[k].value;
+        w->rank[w->order[k]] = k;
+    }
+}
+
+static void keep(packer *p, const worker *w)
+{
+    p->height = w->height;
+    memcpy(p->offset, w->offset, (size_t)p->x->n * sizeof *p->offset);
+}
+
+/* The first packings: largest first by one key or another. */
+static void pack_in_order(packer *p)
+{
     worker *w = &p->worker[0];
-    sked_i_first_fit *fit;
-    SKED_TRY(sked_i_first_fit_make(x, &w->arena, &fit, err));
     for (int kind = 0; kind < orders && (kind == 0 || !sked_i_limit_heard(&w->limit)); kind++) {
-        for (int32_t i = 0; i < x->n; i++)
-            w->item[i] = (sked_i_keyed){.key = ~sked_i_sort_key(first_key(&x->box[i], kind)), .value = i};
-        sked_i_sort_keyed(w->item, w->spare, x->n);
-        for (int32_t k = 0; k < x->n; k++)
-            order[k] = (int32_t)w->item[k].value;
-        const int64_t height = sked_i_first_fit_run(fit, order, w->offset);
-        if (kind > 0 && height >= p->height)
-            continue;
-        p->height = height;
-        memcpy(p->offset, w->offset, (size_t)x->n * sizeof *p->offset);
-        if (height < 0)
+        for (int32_t i = 0; i < p->x->n; i++)
+            w->item[i] = (sked_i_keyed){.key = ~sked_i_sort_key(first_key(&p->x->box[i], kind)), .value = i};
+        order_boxes(p, w);
+        w->height = sked_i_first_fit_run(w->fit, w->order, &w->limit, w->offset);
+        if (kind == 0 || w->height < p->height)
+            keep(p, w);
+        if (w->height < 0)
             break;
     }
-cleanup:
-    return st;
+}
+
+/* Size to some power times length, a little at random. */
+static void fit_at_random(const packer *p, worker *w)
+{
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, p->e->seed, (uint64_t)w->number);
+    const double power = 4 * sked_i_rng_uniform(&rng);
+    for (int32_t i = 0; i < p->x->n; i++) {
+        const sked_i_box *b = &p->x->box[i];
+        const double key = power * sked_i_log((double)b->size) + sked_i_log((double)(b->last - b->first)) +
+                           0.2 * sked_i_rng_uniform(&rng);
+        w->item[i] = (sked_i_keyed){.key = ~sked_i_sort_key(key), .value = i};
+    }
+    order_boxes(p, w);
+    w->height = sked_i_first_fit_run(w->fit, w->order, &w->limit, w->offset);
+    w->verdict = SKED_I_TREE_PACKED;
 }
 
 /* ------------------------------------------------------------------ searches */
 
 static void find_loads(packer *p)
 {
+    const int64_t most_spans = (int64_t)1 << 27;
+    int64_t spans = 0;
+    for (int32_t i = 0; i < p->x->n; i++)
+        spans += p->x->box[i].last - p->x->box[i].first;
+    p->only_fits = spans > most_spans;
+    if (p->only_fits)
+        return;
     for (int32_t i = 0; i < p->x->n; i++) {
         p->load[i] = 0;
         for (int32_t s = p->x->box[i].first; s < p->x->box[i].last; s++)
@@ -104,9 +137,7 @@ static void rank_boxes(const packer *p, worker *w, int kind, bool blur)
         const double factor = blur ? 0.9 + 0.2 * sked_i_rng_uniform(&rng) : 1;
         w->item[i] = (sked_i_keyed){.key = ~sked_i_sort_key(factor * key_of(p, i, kind)), .value = i};
     }
-    sked_i_sort_keyed(w->item, w->spare, p->x->n);
-    for (int32_t k = 0; k < p->x->n; k++)
-        w->rank[w->item[k].value] = k;
+    order_boxes(p, w);
 }
 
 static int64_t goal_of(const packer *p)
@@ -143,6 +174,10 @@ static void search(void *data, int index)
     worker *w = &p->worker[index];
     const int64_t turn = p->e->capacity >= 0 ? w->number : w->number / 2;
     const int way = (int)(turn % ways);
+    if (p->only_fits || (p->x->n > many && w->number % 2 == 1)) {
+        fit_at_random(p, w);
+        return;
+    }
     rank_boxes(p, w, way % keys, turn >= ways);
     const sked_i_tree_run run = {.capacity = w->target,
                                  .nodes = first_nodes * (int64_t)p->x->n * sked_i_luby(turn / ways),
@@ -164,12 +199,12 @@ static bool learn(packer *p, const worker *w)
     const int64_t unit = p->x->unit;
     if (w->verdict == SKED_I_TREE_NONE && w->target >= p->bound)
         p->bound = w->target + unit;
-    if (w->verdict == SKED_I_TREE_PACKED && w->height < p->height) {
-        p->height = w->height;
-        memcpy(p->offset, w->offset, (size_t)p->x->n * sizeof *p->offset);
-    }
-    if (w->target > goal_of(p))
-        p->share = w->verdict == SKED_I_TREE_PACKED ? p->share * 0.7 : (1 + 3 * p->share) / 4;
+    if (w->verdict == SKED_I_TREE_PACKED && w->height < p->height)
+        keep(p, w);
+    if (w->target > goal_of(p) && w->verdict == SKED_I_TREE_PACKED)
+        p->share /= 2;
+    else if (w->number % (2 * ways) == 2 * ways - 1)
+        p->share = p->share < 0.9 ? (1 + p->share) / 2 : 0.25;
     return is_done(p);
 }
 
@@ -203,8 +238,10 @@ static sked_status make_worker(const packer *p, worker *w, sked_error *err)
     SKED_OWN(&w->arena, w->item, n);
     SKED_OWN(&w->arena, w->spare, n);
     SKED_OWN(&w->arena, w->rank, n);
+    SKED_OWN(&w->arena, w->order, n);
     SKED_OWN(&w->arena, w->offset, n);
     SKED_TRY(sked_i_tree_make(p->x, &w->arena, &w->tree, err));
+    SKED_TRY(sked_i_first_fit_make(p->x, &w->arena, &w->fit, err));
     w->limit = p->e->limit != NULL ? *p->e->limit : (sked_i_limit){.deadline = INFINITY};
     w->limit.halt = &w->halt;
 cleanup:
@@ -219,8 +256,8 @@ static sked_status improve(packer *p, sked_i_arena *arena, sked_error *err)
     SKED_OWN(arena, p->offset, p->x->n);
     for (int k = 0; k < p->e->threads; k++)
         SKED_TRY(make_worker(p, &p->worker[k], err));
-    SKED_TRY(pack_in_order(p, p->worker[0].rank, err));
-    if (p->height < 0 || is_done(p))
+    pack_in_order(p);
+    if (p->height < 0 || is_done(p) || p->e->iterations == SKED_I_PACK_FIRST_FITS)
         goto cleanup;
     find_loads(p);
     SKED_TRY(search_on(p, err));

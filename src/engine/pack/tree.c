@@ -65,7 +65,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* The open boxes of a part and the floors below them: all that decides whether it can be packed. */
+/* The open boxes of a part and the floors below them: all that decides whether it can be packed. Not 0. */
 static uint64_t hash_part(const sked_i_tree *t, const frame *f)
 {
     uint64_t hash = 1;
@@ -73,7 +73,7 @@ static uint64_t hash_part(const sked_i_tree *t, const frame *f)
         hash += mix((uint64_t)t->open[q] + 1);
     for (int32_t s = f->first; s < f->last; s++)
         hash = mix(hash + (uint64_t)t->sky.floor[s]) + (uint64_t)s;
-    return hash;
+    return hash | UINT64_C(1) << 63;
 }
 
 static bool is_known(const sked_i_tree *t, uint64_t hash)
@@ -164,10 +164,9 @@ static bool begin(sked_i_tree *t, frame *f)
     t->steps += n + (f->last - f->first);
     f->mark = sked_i_skyline_now(&t->sky);
     f->rank = -1;
-    if (n <= few && !sked_i_skyline_fits(&t->sky, t->open + f->from, n, f->first, f->last))
-        return false;
-    f->hash = hash_part(t, f);
-    if (is_known(t, f->hash))
+    f->hash = n <= few ? hash_part(t, f) : 0;
+    if (n <= few &&
+        (!sked_i_skyline_fits(&t->sky, t->open + f->from, n, f->first, f->last) || is_known(t, f->hash)))
         return false;
     f->section = choose_section(t, f);
     return true;
@@ -280,7 +279,7 @@ static bool is_over(sked_i_tree *t)
 /* The last part has no answer any more: what it was begun for failed. */
 static void give_up(sked_i_tree *t, const frame *f)
 {
-    if (!t->over)
+    if (!t->over && f->hash != 0)
         t->failed[f->hash % failures] = (failure){.hash = f->hash, .capacity = t->run->capacity};
     t->n_frames--;
 }

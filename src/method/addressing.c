@@ -1,4 +1,4 @@
-#include "method/addresses.h"
+#include "method/addressing.h"
 
 #include "base/arena.h"
 #include "base/sized.h"
@@ -11,6 +11,15 @@
 #include "schedule/value_curve.h"
 
 #include <stdio.h>
+
+enum {
+    most_tightened = 8, /* rounds with lower and lower limits */
+    most_rounds = 1000,
+    few_rounds = 16,     /* rounds for a lower arena; with an iteration limit */
+    several = 16,        /* schedules in a round of them */
+    few_packings = 8,    /* rounds of packing the least of them */
+    many_packings = 1000 /* rounds of packing a schedule where nothing limits them */
+};
 
 /* A run of a problem with addresses. */
 typedef struct stage {
@@ -33,6 +42,7 @@ typedef struct stage {
     double floor;     /* the same of the first one */
     double seconds;   /* spent on packing */
     int64_t packings; /* made */
+    int64_t rounds;   /* of packing a schedule; 0: until its time is over */
     bool writes_over; /* sked_i_writes_over: methods hold more than is needed */
 } stage;
 
@@ -226,14 +236,6 @@ static bool fits(stage *x, const sked_schedule *s, double *all)
 
 /* ------------------------------------------------------------------ rounds */
 
-enum {
-    most_tightened = 8, /* rounds with lower and lower limits */
-    most_rounds = 1000,
-    few_rounds = 16, /* rounds for a lower arena; with an iteration limit */
-    several = 16,    /* schedules in a round of them */
-    few_packings = 2 /* rounds of packing each */
-};
-
 static sked_status open_stage(stage *x, sked_error *err)
 {
     const sked_problem *p = x->p;
@@ -244,6 +246,7 @@ static sked_status open_stage(stage *x, sked_error *err)
     SKED_OWN0(&x->arena, x->lost, x->stores);
     SKED_OWN(&x->arena, x->excess, x->stores);
     x->within = p->memory_limit;
+    x->rounds = x->opt->iterations > 0 || !isinf(x->opt->time_limit) ? x->opt->iterations : many_packings;
     x->writes_over = sked_i_writes_over(p);
     x->solved = *p;
     x->solved.lifetime = sked_i_lifetime(p);
@@ -282,8 +285,7 @@ static sked_status keep_fitting(stage *x, sked_result *r, double share, double *
     int32_t kept = 0;
     for (int32_t k = r->count - 1; st == SKED_OK && k >= 0; k--) { /* the best one last: its excess is told */
         const double now = sked_clock();
-        st = pack(x, r->schedule[k], now + share * (x->limit.deadline - now) / (k + 1), x->opt->iterations,
-                  err);
+        st = pack(x, r->schedule[k], now + share * (x->limit.deadline - now) / (k + 1), x->rounds, err);
         if (st == SKED_OK && !fits(x, r->schedule[k], lost_all)) {
             sked_schedule_destroy(r->schedule[k]);
             r->schedule[k] = NULL;
@@ -354,60 +356,61 @@ static sked_status find(stage *x, sked_result *r, double *bound, sked_error *err
     return none_fits(x, least, err);
 }
 
-/* Packs other schedules, each a little; the least of them, if any is less than that of r, takes its place.
- * *lost: what packing lost of the first of them. */
-static sked_status try_others(stage *x, sked_result *others, sked_result *r, double *lost, sked_error *err)
+/* First fits of other schedules, then more for the least of them; it takes the place of r's where its arena
+ * is less. */
+static sked_status try_others(stage *x, sked_result *others, sked_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
+    int32_t least = 0;
     for (int32_t k = 0; st == SKED_OK && k < others->count; k++) {
-        sked_schedule *const s = others->schedule[k];
-        const double now = sked_clock();
-        st = pack(x, s, now + (x->limit.deadline - now) / 20, few_packings, err);
-        if (st == SKED_OK && k == 0)
-            *lost = sked_i_schedule_arena(s) - x->load;
-        if (st == SKED_OK && sked_i_schedule_arena(s) < sked_i_schedule_arena(r->schedule[0])) {
-            others->schedule[k] = r->schedule[0];
-            r->schedule[0] = s;
-            snprintf(r->method, sizeof r->method, "%s", others->method);
-        }
-        if (sked_i_limit_reached(&x->limit) || sked_i_schedule_arena(r->schedule[0]) <= x->floor)
-            break;
+        st = pack(x, others->schedule[k], x->limit.deadline, SKED_I_PACK_FIRST_FITS, err);
+        if (st == SKED_OK &&
+            sked_i_schedule_arena(others->schedule[k]) < sked_i_schedule_arena(others->schedule[least]))
+            least = k;
+    }
+    sked_schedule *const s = others->schedule[least];
+    const double now = sked_clock();
+    if (st == SKED_OK)
+        st = pack(x, s, now + (x->limit.deadline - now) / 8, few_packings, err);
+    if (st == SKED_OK && sked_i_schedule_arena(s) < sked_i_schedule_arena(r->schedule[0])) {
+        others->schedule[least] = r->schedule[0];
+        r->schedule[0] = s;
+        snprintf(r->method, sizeof r->method, "%s", others->method);
     }
     return st;
 }
 
-/* Schedules within a limit of memory, or several of little memory. */
-static sked_status find_others(const stage *x, int round, double within, sked_result *others, sked_error *err)
+/* Schedules within a limit of memory, from what the first one holds to the arena; every other time several of
+ * little memory. */
+static sked_status find_others(const stage *x, int round, double arena, sked_result *others, sked_error *err)
 {
-    const bool limited = round % 2 == 1;
+    enum { limits = 4 };
     stage other = *x;
-    if (limited) {
+    if (round % 2 == 1) {
         other.method = "list";
-        other.within = within;
+        other.within = x->floor + (arena - x->floor) * (round / 2 % limits) / limits;
         other.solved.objective = SKED_OBJECTIVE_MAKESPAN;
     }
-    return solve(&other, round, 0.3, limited ? 1 : several, others, err);
+    return solve(&other, round, 0.3, several, others, err);
 }
 
 /* Where packing lost something, other schedules may be as good and lose less. */
 static sked_status lower_arena(stage *x, sked_result *r, sked_error *err)
 {
-    const int rounds = x->opt->iterations > 0 ? few_rounds : most_rounds;
+    const int rounds = x->rounds > 0 ? few_rounds : most_rounds;
     sked_status st = SKED_OK;
-    double within = x->floor;
     for (int round = 1; round < rounds && st == SKED_OK; round++) {
+        const double arena = sked_i_schedule_arena(r->schedule[0]);
         sked_error why = {0};
         sked_result others = {.size = sizeof others};
-        double lost = 0;
-        if (sked_i_schedule_arena(r->schedule[0]) <= x->floor || sked_i_limit_reached(&x->limit))
+        if (arena <= x->floor || sked_i_limit_reached(&x->limit))
             break;
-        st = find_others(x, round, within, &others, &why);
-        if (st == SKED_ERR_MEMORY)
-            return sked_i_fail(err, st, "%s", why.message);
-        const bool found = st == SKED_OK;
-        st = found ? try_others(x, &others, r, &lost, err) : SKED_OK;
-        if (round % 2 == 1)
-            within = found ? fmax(0, within - lost) : (within + sked_i_schedule_arena(r->schedule[0])) / 2;
+        st = find_others(x, round, arena, &others, &why);
+        const bool none = st == SKED_ERR_INFEASIBLE || st == SKED_ERR_STOPPED || st == SKED_ERR_UNSUPPORTED;
+        if (st == SKED_OK)
+            st = try_others(x, &others, r, err);
+        else
+            st = none ? SKED_OK : sked_i_fail(err, st, "%s", why.message);
         sked_result_clear(&others);
     }
     return st;
@@ -416,15 +419,24 @@ static sked_status lower_arena(stage *x, sked_result *r, sked_error *err)
 /* ------------------------------------------------------------------ the result */
 
 /* By arena; equal ones stay in their order. */
-static void sort_by_arena(sked_result *r)
+static sked_status sort_by_arena(sked_result *r, sked_error *err)
 {
-    for (int32_t k = 1; k < r->count; k++) {
-        sked_schedule *const s = r->schedule[k];
-        int32_t at = k;
-        for (; at > 0 && sked_i_schedule_arena(r->schedule[at - 1]) > sked_i_schedule_arena(s); at--)
-            r->schedule[at] = r->schedule[at - 1];
-        r->schedule[at] = s;
-    }
+    const int64_t n = r->count;
+    sked_status st = SKED_OK;
+    sked_i_keyed *item = NULL;
+    sked_schedule **sorted = NULL;
+    SKED_NEW(item, 2 * n);
+    SKED_NEW(sorted, n);
+    for (int64_t k = 0; k < n; k++)
+        item[k] = (sked_i_keyed){sked_i_sort_key(sked_i_schedule_arena(r->schedule[k])), k};
+    sked_i_sort_keyed(item, item + n, n);
+    for (int64_t k = 0; k < n; k++)
+        sorted[k] = r->schedule[item[k].value];
+    free(r->schedule);
+    r->schedule = sorted;
+cleanup:
+    free(item);
+    return st;
 }
 
 /* Values of the curve are those of schedules without addresses: of objective arena the last one is known. */
@@ -483,7 +495,7 @@ static sked_status conclude(const stage *x, double bound, sked_result *r, sked_e
     const bool other = least || x->writes_over || bound != r->lower_bound;
     r->lower_bound = least ? ceil(bound) : bound;
     if (least)
-        sort_by_arena(r);
+        SKED_TRY(sort_by_arena(r, err));
     if (other) {
         SKED_TRY(sked_i_schedule_value(x->p, &x->costs, r->schedule[0], &r->value, &makespan, err));
         r->optimal = r->value <= r->lower_bound;
@@ -492,8 +504,10 @@ static sked_status conclude(const stage *x, double bound, sked_result *r, sked_e
     SKED_TRY(add_statistics(x, r, err));
     for (int32_t k = 0; k < r->count; k++) {
         sked_error why = {0};
-        if (sked_schedule_validate(x->asked, r->schedule[k], &why) != SKED_OK)
-            SKED_TRY(sked_i_fail(err, SKED_ERR_BUG, "an invalid schedule has addresses: %s", why.message));
+        st = sked_schedule_validate(x->asked, r->schedule[k], &why);
+        if (st != SKED_OK)
+            SKED_TRY(sked_i_fail(err, st == SKED_ERR_MEMORY ? st : SKED_ERR_BUG,
+                                 "an invalid schedule has addresses: %s", why.message));
     }
     r->build_seconds += x->seconds;
     r->seconds = sked_clock() - x->limit.begin;

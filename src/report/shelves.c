@@ -1,4 +1,4 @@
-#include "report/arena.h"
+#include "report/shelves.h"
 
 #include "base/memory.h"
 #include "report/axis.h"
@@ -10,11 +10,11 @@
 enum { most_drawn = 4000, most_arenas = 8, font_size = 11 };
 static const double tall = 220, low = 120; /* one arena; each of several */
 
-void sked_i_blocks_free(sked_i_blocks *b)
+void sked_i_shelves_free(sked_i_shelves *b)
 {
     free(b->at);
     free(b->first);
-    *b = (sked_i_blocks){0};
+    *b = (sked_i_shelves){0};
 }
 
 /* Copies come as holdings do, by op; *next: the first one of an op that was not looked at. */
@@ -30,13 +30,13 @@ static int64_t address_of(const sked_schedule *s, const sked_i_holding *h, int64
     return -1;
 }
 
-sked_status sked_i_blocks_make(const sked_i_view *v, sked_i_blocks *out, sked_error *err)
+sked_status sked_i_shelves_make(const sked_i_view *v, sked_i_shelves *out, sked_error *err)
 {
     const sked_schedule *s = v->schedule;
     sked_status st = SKED_OK;
     sked_i_holdings held = {0};
     int64_t *place = NULL, next = 0;
-    *out = (sked_i_blocks){0};
+    *out = (sked_i_shelves){0};
     if (s->offset == NULL)
         return SKED_OK;
     out->numbered = s->devices > 0;
@@ -54,7 +54,7 @@ sked_status sked_i_blocks_make(const sked_i_view *v, sked_i_blocks *out, sked_er
     for (int64_t k = 0; k < held.count; k++) {
         const sked_i_holding *h = &held.at[k];
         const int64_t address = address_of(s, h, &next); /* -1: rounding alone holds it */
-        out->at[place[h->device]++] = (sked_i_block){
+        out->at[place[h->device]++] = (sked_i_shelved){
             h->begin, h->end, address, address < 0 ? 0 : sked_i_address_size(v->graph, h->op), h->op};
     }
 cleanup:
@@ -63,8 +63,8 @@ cleanup:
     return st;
 }
 
-const char *sked_i_blocks_name(const sked_i_view *v, const sked_i_blocks *b, int32_t device, char *buf,
-                               size_t size)
+const char *sked_i_shelves_name(const sked_i_view *v, const sked_i_shelves *b, int32_t device, char *buf,
+                                size_t size)
 {
     char name[200];
     if (b->numbered)
@@ -79,7 +79,7 @@ const char *sked_i_blocks_name(const sked_i_view *v, const sked_i_blocks *b, int
 /* One arena on the page. */
 typedef struct frame {
     const sked_i_panel *gantt;
-    const sked_i_blocks *blocks;
+    const sked_i_shelves *blocks;
     int32_t device;
     double top, height, most; /* most: its last address */
 } frame;
@@ -89,7 +89,7 @@ static double y_of(const frame *f, double address)
     return f->top + f->height * (1 - address / f->most);
 }
 
-static void draw_block(const frame *f, const sked_i_block *b)
+static void draw_block(const frame *f, const sked_i_shelved *b)
 {
     const sked_i_panel *p = f->gantt;
     const sked_i_view *v = p->view;
@@ -121,7 +121,7 @@ static sked_status draw_blocks(const frame *f, int64_t *hidden, sked_error *err)
     sked_i_keyed *item = NULL;
     SKED_NEW(item, 2 * count);
     for (int64_t k = 0; k < count; k++) {
-        const sked_i_block *b = &f->blocks->at[from + k];
+        const sked_i_shelved *b = &f->blocks->at[from + k];
         item[k] = (sked_i_keyed){sked_i_sort_key(-(b->end - b->begin) * (double)b->size), from + k};
     }
     sked_i_sort_keyed(item, item + count, count);
@@ -157,7 +157,7 @@ static sked_status draw_arena(frame *f, double *bottom, sked_error *err)
     char name[280], number[40], text[400];
     int64_t hidden = 0;
     snprintf(text, sizeof text, "%s \xc2\xb7 %s",
-             sked_i_blocks_name(p->view, f->blocks, f->device, name, sizeof name),
+             sked_i_shelves_name(p->view, f->blocks, f->device, name, sizeof name),
              sked_i_label_number((double)arena, number, sizeof number));
     sked_i_panel_text(p->out, "t", p->left, f->top - 6, text);
     f->most = (double)(arena > 0 ? arena : 1);
@@ -172,13 +172,13 @@ static sked_status draw_arena(frame *f, double *bottom, sked_error *err)
     return st;
 }
 
-sked_status sked_i_arenas_draw(const sked_i_panel *gantt, double top, double *bottom, sked_error *err)
+sked_status sked_i_shelves_draw(const sked_i_panel *gantt, double top, double *bottom, sked_error *err)
 {
-    sked_i_blocks b;
+    sked_i_shelves b;
     char text[80];
     int32_t drawn = 0, used = 0;
     *bottom = top;
-    sked_status st = sked_i_blocks_make(gantt->view, &b, err);
+    sked_status st = sked_i_shelves_make(gantt->view, &b, err);
     const int64_t *const arena = gantt->view->schedule->arena;
     for (int32_t d = 0; d < b.devices; d++)
         used += arena[d] > 0;
@@ -194,6 +194,6 @@ sked_status sked_i_arenas_draw(const sked_i_panel *gantt, double top, double *bo
         sked_i_panel_text(gantt->out, "m", gantt->left, *bottom + 18, text);
         *bottom += 22;
     }
-    sked_i_blocks_free(&b);
+    sked_i_shelves_free(&b);
     return st;
 }

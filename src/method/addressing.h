@@ -1,6 +1,6 @@
 /* Runs of problems whose values get addresses: policy around whole runs of methods, which know of none. */
-#ifndef SKED_METHOD_ADDRESSES_H
-#define SKED_METHOD_ADDRESSES_H
+#ifndef SKED_METHOD_ADDRESSING_H
+#define SKED_METHOD_ADDRESSING_H
 #include "base/status.h"
 
 /*
