@@ -20,7 +20,7 @@ STANDS_ON = {
     "engine": ["form"],
     "method": ["engine", "report", "dist"],  # samples are written as reports are; ranks share a run
     "target": ["schedule"],
-    "report": ["schedule"],
+    "report": ["engine"],  # plans of memory are packed
     "dist": ["schedule", "backend"],  # a rank takes the GPU of its place
     "robust": ["method", "target"],
 }

@@ -774,7 +774,10 @@ typedef struct sked_report_data {
     const struct sked_sweep_result *sweep; /* the curve whose knee the schedule is, or NULL; HTML shows it */
     sked_curve_point *const *curve; /* [n_curve] of the run that found the schedule (sked_result), or NULL */
     int32_t n_curve;
-    bool validated; /* the schedule is as a result, a report before or sked_schedule_validate left it */
+    bool validated;     /* the schedule is as a result, a report before or sked_schedule_validate left it */
+    const char *source; /* the file that the graph was read from, or NULL: a model is written back from it */
+    double *arena; /* [2], or NULL: filled by a model with addresses, bytes in the order written and in the
+                      file's */
 } sked_report_data;
 SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
 SKED_INIT_INPUT(sked_report_data)

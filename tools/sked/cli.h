@@ -234,7 +234,9 @@ void print_families(FILE *out);
  * well. */
 sked_status check_extensions(const arguments *a, bool candidates, sked_error *err);
 void complete_arguments(arguments *a); /* robust: what is resumed goes on where no log is given */
-bool to_stdout(const arguments *a);    /* -o -: standard output has the schedule and nothing else */
+/* The output that is a model and its extension, ".onnx"; NULL: none is. */
+const char *model_output(const arguments *a, const char **extension);
+bool to_stdout(const arguments *a); /* -o -: standard output has the schedule and nothing else */
 
 /* pipeline.c: sked robust, where the target takes pipelines. */
 sked_status robust_pipeline(arguments *a, const sked_robust_options *opt, sked_error *err);
@@ -272,6 +274,15 @@ typedef struct traffic {
     double bytes;
 } traffic;
 sked_status count_traffic(const sked_problem *p, const sked_schedule *s, traffic *out, sked_error *err);
+
+/* model.c: what a model that is written needs, NAN where none is. */
+typedef struct model_memory {
+    double file_peak; /* peak memory with the operators in the order of the file */
+    double arena[2];  /* sked_report_data */
+} model_memory;
+sked_status file_order_peak(const arguments *a, const sked_problem *p, double *peak, sked_error *err);
+void print_model(const model_memory *m);
+void json_model_memory(json_out *j, const model_memory *m);
 
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);
