@@ -659,6 +659,8 @@ def command_for(command, folder, tiny):
     return {
         "schedule": ([tiny], on + [("method", "list"), ("time-limit", 1), ("quiet", None), ("json", None), ("output", "-.json"), ("output", "-.svg")]),
         "info": ([tiny], [("json", None)]), "check": ([tiny, place("plan.json")], [("json", None)]),
+        "compare": ([tiny, place("plan.json"), place("plan.json")], [("json", None)]),
+        "pack": ([os.path.join(SOURCE, "examples", "buffers.csv")], [("time-limit", 1), ("json", None)]),
         "convert": ([tiny, place("out.dot")], []), "generate": (["layered"], [("nodes", 6), ("output", "-.json")]),
         "sample": ([tiny], on + [("candidates", 3), ("quiet", None), ("output", "-.jsonl")]),
         "robust": ([tiny], on + [("target", "linear"), ("measurements", 2), ("iterations", 1), ("time-limit", 1), ("quiet", None), ("json", None), ("output", "-.curve.svg")]),

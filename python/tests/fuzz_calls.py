@@ -390,6 +390,7 @@ PLAUSIBLE: Dict[str, Any] = {
     "index": _FEW,
     "instance": st.sampled_from([None, "1", "nonsense", ""]),
     "iterations": _FEW,
+    "inplace": _COLUMN,
     "keep": st.one_of(st.booleans(), _COLUMN),
     "lag": st.one_of(_AMOUNT, _COLUMN),
     "latency": _AMOUNT,
