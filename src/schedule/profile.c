@@ -189,9 +189,10 @@ double sked_i_time_tolerance(const sked_problem *p, const sked_i_costs *c, const
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_costs_latest_finish(c, s));
 }
 
-/* Peak load of a resource (-1: all ops, 1 each). v: room for all ops. */
+/* Peak load of a resource (-1: all ops, 1 each). tolerance: of times; v: room for all ops. */
 static sked_status load_peak(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s, int32_t r,
-                             bool weighted, sked_i_interval *v, double *peak, sked_error *err)
+                             bool weighted, double tolerance, sked_i_interval *v, double *peak,
+                             sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_i_profile load;
@@ -206,7 +207,7 @@ static sked_status load_peak(const sked_problem *p, const sked_i_costs *c, const
     *peak = 0;
     if (n == 0)
         return SKED_OK;
-    const sked_status st = sked_i_profile_build(v, n, s->ii, sked_i_time_tolerance(p, c, s), &load, err);
+    const sked_status st = sked_i_profile_build(v, n, s->ii, tolerance, &load, err);
     if (st == SKED_OK) {
         *peak = load.peak;
         sked_i_profile_free(&load);
@@ -221,10 +222,11 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, c
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
+    const double tolerance = sked_i_time_tolerance(p, c, s); /* O(ops), once for all resources */
     double sum = 0, peak = 0;
     SKED_NEW(v, g->n_ops);
     for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
-        SKED_TRY(load_peak(p, c, s, r, true, v, &peak, err));
+        SKED_TRY(load_peak(p, c, s, r, true, tolerance, v, &peak, err));
         sum += peak;
     }
     *out = sum;
@@ -236,11 +238,12 @@ cleanup:
 sked_status sked_i_profile_peaks(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
                                  double *peak, sked_error *err)
 {
+    const double tolerance = sked_i_time_tolerance(p, c, s);
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
     SKED_NEW(v, p->graph->n_ops);
     for (int32_t r = 0; r < p->graph->n_resources; r++)
-        SKED_TRY(load_peak(p, c, s, r, false, v, &peak[r], err));
+        SKED_TRY(load_peak(p, c, s, r, false, tolerance, v, &peak[r], err));
 cleanup:
     free(v);
     return st;
