@@ -10,9 +10,10 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import types
 import xml.dom.minidom
+
+from frame import Skip, end, test
 
 SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.dont_write_bytecode = True
@@ -20,27 +21,6 @@ sys.path.insert(0, os.path.join(SOURCE, "bench"))
 import circuits  # noqa: E402
 import cpsat_gaus  # noqa: E402
 import gs_schedule  # noqa: E402
-
-passed, failed, skipped = 0, 0, 0
-
-
-class Skip(Exception):
-    """What the test needs is not here."""
-
-
-def test(function):
-    global passed, failed, skipped
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            function(folder)
-            passed += 1
-        except Skip as why:
-            skipped += 1
-            print(f"skipped {function.__name__}: {why}")
-        except (Exception, SystemExit) as problem:
-            failed += 1
-            print(f"FAILED {function.__name__}: {problem!r}")
-    return function
 
 
 def curves(*words, code=0):
@@ -241,5 +221,4 @@ def chains_move_as_one(folder):
     assert json.loads(found.stdout)["value"] <= 54, found.stdout
 
 
-print(f"{passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(1 if failed else 0)
+end()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the command: results, exit codes, files, documentation. Usage: cli.py SKED SOURCE_FOLDER"""
 import fcntl
+import functools
 import json
 import os
 import pty
@@ -10,15 +11,15 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import xml.dom.minidom
 
+from frame import Skip, end, test
+
 SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 BENCH = os.path.join(os.path.dirname(SKED), "sked-bench")
 EXAMPLES = os.path.join(SOURCE, "examples")
-passed, failed, skipped = 0, 0, 0
 
 
 def run(*args, text=None, cwd=None, program=SKED, **variables):
@@ -31,21 +32,16 @@ def bench(*args, **more):
     return run(*args, program=BENCH, **more)
 
 
-def test(function):
-    """Runs the function at once in a folder of its own and counts it."""
-    global passed, failed, skipped
-    if "_suite_" in function.__name__ and os.environ.get("SKED_SKIP_SUITES"):
-        skipped += 1
-        print(f"skipped: {function.__name__}, for whole suites of benchmarks take minutes with a sanitizer in them")
-        return function
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            function(folder)
-            passed += 1
-        except Exception as problem:  # any failure is reported and counted
-            failed += 1
-            print(f"FAILED {function.__name__}: {problem!r}")
-    return function
+def suite(function):
+    """A test of whole suites of benchmarks: minutes with a sanitizer in them."""
+
+    @functools.wraps(function)
+    def whole(folder):
+        if os.environ.get("SKED_SKIP_SUITES"):
+            raise Skip("whole suites of benchmarks take minutes with a sanitizer in them")
+        function(folder)
+
+    return test(whole)
 
 
 def expect(result, code, part=None):
@@ -81,6 +77,36 @@ def every_writer_writes_and_check_agrees(folder):
     assert plan["format"] == "sked-schedule-1" and plan["devices"] == 3 and plan["ii"] is None
     for op in plan["ops"]:
         assert set(op) == {"name", "start", "finish", "device"}, op
+
+
+@test
+def addresses_are_shown_and_judged(folder):
+    graph, plan = os.path.join(folder, "g.json"), os.path.join(folder, "plan.json")
+    sizes = {"a": 4, "b": 7.5, "c": 4, "d": 12}
+    with open(graph, "w") as f:
+        json.dump({"format": "sked-graph-1", "ops": [{"name": n, "duration": 1, "memory": m} for n, m in sizes.items()],
+                   "edges": [["a", "b"], ["a", "c"], ["b", "d"], ["c", "d"]]}, f)
+    arena = ["--objective", "arena", "--align", 4]
+    files = [os.path.join(folder, name) for name in ("p.svg", "p.html")]
+    shown = json.loads(expect(run("schedule", graph, "--devices", 1, *arena, "--json", "-o", plan, "-o", files[0], "-o", files[1]), 0).stdout)
+    assert shown["value"] == shown["arena"] == sum(shown["device_arena"]) >= shown["peak_memory"] == 23.5, shown
+    assert "arena device 0" in open(files[0]).read() and '"arenas":[{"name":"arena device 0"' in open(files[1]).read().replace("\n", "")
+    text = expect(run("schedule", graph, "--devices", 1, *arena), 0).stdout
+    assert f"  arena          {shown['arena']}\n" in text and f", arena {shown['arena']}\n" in text, text
+    written = json.load(open(plan))
+    assert written["arena"] == shown["device_arena"] and all(op["offset"] % 4 == 0 for op in written["ops"]), written
+    assert json.loads(expect(run("check", graph, plan, "--offsets", "--align", 4, "--json"), 0).stdout)["arena"] == shown["arena"]
+    expect(run("check", graph, plan, "--offsets", "--align", 32), 8, "no multiple of 32")
+    for op in written["ops"]:
+        op["offset"] = 0
+    del written["arena"]
+    with open(plan, "w") as f:
+        json.dump(written, f)
+    expect(run("check", graph, plan), 8, "overlap at address 0")
+    expect(run("check", graph, path("cholesky.json"), "--offsets"), 5)
+    expect(run("schedule", graph, "--offsets", "--memory-limit", 23.5), 7, "not a proof")
+    expect(run("schedule", graph, "--offsets", "--memory-limit", 24), 0)
+    expect(run("schedule", graph, "--offsets", "--ii", 2), 6, "pipelined")
 
 
 @test
@@ -255,9 +281,9 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["shedule", graph], "schedule"), (["schedule"], "GRAPH"), (["schedule", graph, "--devises", 2], "devices"),
         (["schedule", graph, "--devices", 0], "devices"), (["schedule", graph, "--devices", "x"], "devices"),
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
-        (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
+        (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii, arena"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .v .csv .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .v .onnx .tflite .csv .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
         (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
@@ -1052,7 +1078,7 @@ def graphs_like_a_publication(folder):
     expect(run("generate", "tree", "--nodes", 50, "--like", "paper", "-o", graph), 2, "no graphs of this family")
 
 
-@test
+@suite
 def paper_suite_says_where_it_loses(folder):
     shown = expect(bench("paper", "--only", "random", "--sample", 25, "--seeds", 2, "--list", "--quiet"), 0).stdout
     for part in ("Where a gflownet row is below", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi 0, 50 ops", "s in all"):
@@ -1081,7 +1107,7 @@ def networks(folder, *names):
     return folder
 
 
-@test
+@suite
 def paper_suite_trains_and_records(folder):
     record = os.path.join(folder, "r.jsonl")
     base = ["paper", "--seeds", 1, "--updates", 2, "--models", os.path.join(folder, "models"), "--quiet", "--json", record]
@@ -1109,7 +1135,7 @@ def paper_suite_trains_and_records(folder):
     expect(bench(*base, "--only", "table3", "--data", unknown), 6, "row 3: this network is in no family")
 
 
-@test
+@suite
 def paper_suite_trains_in_several_processes(folder):
     models, data = os.path.join(folder, "models"), networks(os.path.join(folder, "data"), "rgcn_12rel")
     base = ["paper", "--only", "table1", "--seeds", 1, "--updates", 3, "--stepwise", "--stepwise-updates", 1, "--data", data, "--quiet", "--models"]
@@ -1132,7 +1158,7 @@ def paper_suite_trains_in_several_processes(folder):
     assert "\n| random list | as made |" in shown and "2 seed(s)" in shown, shown
 
 
-@test
+@suite
 def paper_suite_runs_what_the_pages_say(folder):
     listed = subprocess.run([sys.executable, "scripts/evidence.py", "--list"], stdout=subprocess.PIPE, text=True, check=True, cwd=SOURCE).stdout
     commands = re.findall(r": sked-bench (paper .*?)(?: &&|$)", listed, flags=re.M)
@@ -1143,7 +1169,7 @@ def paper_suite_runs_what_the_pages_say(folder):
         expect(bench(*words, "--only", "nothing", cwd=folder), 2, "the sets of this suite are")
 
 
-@test
+@suite
 def paper_suite_goes_on_from_results(folder):
     models, data = os.path.join(folder, "models"), networks(os.path.join(folder, "data"), "rgcn_12rel")
     results = os.path.join(folder, "results.csv")
@@ -1175,7 +1201,7 @@ def paper_suite_goes_on_from_results(folder):
     expect(bench("paper", "--only", "tune", "--rows", "list"), 2, "variance, tb and ppo")
 
 
-@test
+@suite
 def paper_suite_devices_and_tuning(folder):
     record = os.path.join(folder, "r.jsonl")
     base = ["paper", "--seeds", 1, "--updates", 1, "--sample", 10, "--models", os.path.join(folder, "models"), "--quiet", "--only"]
@@ -1198,7 +1224,7 @@ def paper_suite_devices_and_tuning(folder):
         assert [r["top100"] for r in mine] == sorted((r["top100"] for r in mine), reverse=True) and mine[0]["updates"] == 1, mine
 
 
-@test
+@suite
 def paper_suite_figures_and_generators(folder):
     record, models = os.path.join(folder, "r.jsonl"), os.path.join(folder, "models")
     base = ["paper", "--seeds", 1, "--updates", 10, "--models", models, "--quiet", "--json", record, "--only"]
@@ -1217,7 +1243,7 @@ def paper_suite_figures_and_generators(folder):
     assert means["--like paper"]["edges"] > means["default"]["edges"], means
 
 
-@test
+@suite
 def robust_suite_says_what_was_reached(folder):
     base = ["robust", "--sample", 10, "--list", "--quiet", "--time-limit", 0.5]
     shown = expect(bench(*base, "--only", "linear"), 0).stdout
@@ -1256,7 +1282,7 @@ def schedules_run_on_simgrid_or_it_says_how_to_get_it(folder):
     expect(run(*base, "simgrid"), 2, "PLATFORM.xml")
 
 
-@test
+@suite
 def real_suite_runs_schedules(folder):
     base = ["real", "--quick", "--list", "--quiet"]
     shown = expect(bench(*base, "--only", "threads", "--devices", 2), 0).stdout
@@ -1274,7 +1300,7 @@ def benchmarks_are_a_program_of_their_own(folder):
     usage = expect(bench("help"), 0).stdout
     assert usage == expect(bench("--help"), 0).stdout
     suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert sorted(suites) == ["gaus", "gflownet", "hardware", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
+    assert sorted(suites) == ["arena", "gaus", "gflownet", "hardware", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
     for suite in suites:
         assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
     assert bench().returncode == 2
@@ -1358,5 +1384,4 @@ def training_log_and_curve(folder):
                "--target", "noisy", "--quiet"), 0)
 
 
-print(f"{passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(1 if failed else 0)
+end()

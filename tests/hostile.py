@@ -14,43 +14,22 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
-import time
 import xml.dom.minidom
 
 from option_table import WRITTEN, tables
 
+import frame
+from frame import test
+
 DEEP = "--deep" in sys.argv
 WORDS = [word for word in sys.argv[1:] if word != "--deep"]
 SKED, SOURCE = os.path.abspath(WORDS[0]), os.path.abspath(WORDS[1])
-ONLY = WORDS[2] if len(WORDS) > 2 else ""
+frame.only = WORDS[2] if len(WORDS) > 2 else ""
 with open(SKED, "rb") as binary:
     SANITIZED = b"__asan_init" in binary.read()
 CODES = {0, 2, 3, 4, 5, 6, 7, 8, 10}
 EXAMPLE = os.path.join(SOURCE, "examples", "cholesky.json")
-passed, failed, cases = 0, 0, 0
-
-
-def test(function):
-    """Runs the function at once in a folder of its own and counts it."""
-    global passed, failed
-    begin = time.time()
-    if ONLY not in function.__name__:
-        return function
-    with tempfile.TemporaryDirectory() as folder:
-        problems = []
-        try:
-            problems = function(folder) or []
-        except Exception as problem:  # any failure is reported and counted
-            problems = [repr(problem)]
-    for problem in problems[:30]:
-        print(f"FAILED {function.__name__}: {problem}")
-    print(f"{function.__name__}: {'FAILED' if problems else 'passed'}, {time.time() - begin:.1f} s", flush=True)
-    if problems:
-        failed += 1
-    else:
-        passed += 1
-    return function
+cases = 0
 
 
 # Controls (C0 but the line break, DEL, C1), separators, changes of direction, noncharacters.
@@ -458,9 +437,9 @@ def machines():
 
 
 def objectives():
-    every = [["--objective", name] for name in ("makespan", "resource", "memory", "cost", "ii")]
+    every = [["--objective", name] for name in ("makespan", "resource", "memory", "cost", "ii", "arena")]
     with_limits = [[*o, *limit] for o in every for limit in ([], ["--horizon", 20], ["--ii", 2], ["--horizon", 0], ["--ii", 1e300])]
-    return with_limits if DEEP else [*every[:1], ["--objective", "resource", "--horizon", 20], ["--objective", "memory"],
+    return with_limits if DEEP else [*every[:1], ["--objective", "resource", "--horizon", 20], ["--objective", "memory"], ["--objective", "arena"],
                                      ["--objective", "cost", "--horizon", 1e300], ["--objective", "ii"], ["--ii", 2]]
 
 
@@ -680,6 +659,8 @@ def command_for(command, folder, tiny):
     return {
         "schedule": ([tiny], on + [("method", "list"), ("time-limit", 1), ("quiet", None), ("json", None), ("output", "-.json"), ("output", "-.svg")]),
         "info": ([tiny], [("json", None)]), "check": ([tiny, place("plan.json")], [("json", None)]),
+        "compare": ([tiny, place("plan.json"), place("plan.json")], [("json", None)]),
+        "pack": ([os.path.join(SOURCE, "examples", "buffers.csv")], [("time-limit", 1), ("json", None)]),
         "convert": ([tiny, place("out.dot")], []), "generate": (["layered"], [("nodes", 6), ("output", "-.json")]),
         "sample": ([tiny], on + [("candidates", 3), ("quiet", None), ("output", "-.jsonl")]),
         "robust": ([tiny], on + [("target", "linear"), ("measurements", 2), ("iterations", 1), ("time-limit", 1), ("quiet", None), ("json", None), ("output", "-.curve.svg")]),
@@ -776,5 +757,4 @@ def large_and_plain_graphs(folder):
 
 
 print(f"{cases} cases")
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed or passed == 0 else 0)
+frame.end()

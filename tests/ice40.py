@@ -3,36 +3,21 @@
 
 Usage: ice40.py SKED SOURCE_FOLDER [PART]; PART runs only tests with it in their name.
 """
-import glob
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+import frame
+from frame import Skip, test
+
 SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-ONLY = sys.argv[3] if len(sys.argv) > 3 else ""
+frame.only = sys.argv[3] if len(sys.argv) > 3 else ""
 FIR = os.path.join(SOURCE, "examples", "fir.dot")
 LIBRARY = os.path.join(SOURCE, "examples", "delays.json")
-passed, failed = 0, 0
-
-
-def test(function):
-    """Runs the function at once in a folder of its own and counts it."""
-    global passed, failed
-    if ONLY not in function.__name__:
-        return function
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            function(folder)
-            passed += 1
-        except Exception as problem:  # any failure is reported and counted
-            failed += 1
-            print(f"FAILED {function.__name__}: {problem!r}")
-    return function
 
 
 # A nextpnr that reads the module and knows the truth: 3 ns of a stage, 8 of a product, 1.5 of a sum.
@@ -76,8 +61,8 @@ def tools(folder, nextpnr, yosys="#!/bin/sh\necho '{}' > p.json\n"):
     return dict(os.environ, PATH=f"{place}:/usr/bin:/bin")
 
 
-def robust(*words, env=None, status=0):
-    done = subprocess.run([SKED, "robust", FIR, "--library", LIBRARY, "--target", *words], capture_output=True, text=True, env=env,
+def robust(*words, env=None, status=0, graph=FIR, library=LIBRARY):
+    done = subprocess.run([SKED, "robust", graph, "--library", library, "--target", *words], capture_output=True, text=True, env=env,
                           timeout=600)  # fmt: skip
     assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
     return done.stdout if status == 0 else done.stderr
@@ -91,10 +76,6 @@ def least(clock, folder):
     done = subprocess.run([SKED, "schedule", FIR, "--library", f"{folder}/true.json", "--clock", str(clock - 3), "--ii", "1",
                            "--objective", "memory", "--json"], capture_output=True, text=True, check=True)  # fmt: skip
     return json.loads(done.stdout)["value"]
-
-
-def left_over():
-    return set(glob.glob("/tmp/sked-ice40-*"))
 
 
 @test
@@ -111,6 +92,53 @@ def learns_the_truth(folder):
     same = [robust("ice40", "--clock", "14.1", "--measurements", "5", "--json", env=env) for _ in range(2)]
     for x in ("stages", "runs", "model", "critical_path"):
         assert json.loads(same[0])[x] == json.loads(same[1])[x]
+
+
+# One of gates: 1.2 ns of a stage, 1 ns of each table of four inputs in the least deep covering of it, by all cuts there are.
+TABLES = f"""#!{sys.executable}
+import json, re
+text = open("p.v").read().split("module bench")[0]
+cuts, level = {{}}, {{}}
+for name, expression in re.findall(r"^  wire (?:\\[.*?\\] )?(\\S+) = (.*);", text, re.M):
+    found = {{frozenset()}}
+    for x in re.findall(r"o\\d[\\w$]*", expression):
+        found = {{a | b for a in found for b in [frozenset([x]), *cuts.get(x, [])] if len(a | b) <= 4}}
+    cuts[name] = found
+    level[name] = 1 + min(max((level.get(x, 0) for x in cut), default=0) for cut in found)
+takes = re.findall(r"^    \\S+ <= (\\S+);", text, re.M) + re.findall(r"^  assign \\S+ = (\\S+);", text, re.M)
+ends = [(x, 1.2 + level[x]) for x in takes if x in level]
+cell = lambda x: "dut." + x + "_SB_LUT4_O_LC"
+last, total = max(ends, key=lambda x: x[1])
+path = [{{"delay": 1.2, "to": {{"cell": "in_SB_DFFE_Q_1_DFFLC"}}}}, {{"delay": total - 1.2, "to": {{"cell": cell(last)}}}}]
+json.dump({{"critical_paths": [{{"from": "posedge clk", "to": "posedge clk", "path": path}}],
+            "detailed_net_timings": [{{"net": "n", "endpoints": [{{"cell": cell(x), "delay": t}}]}} for x, t in ends]}},
+          open("r.json", "w"))
+"""
+
+
+def ripple_adder(path, bits):
+    """Sums and carries of single gates."""
+    rows = [".model ripple", ".inputs c0 " + " ".join(f"a{i} b{i}" for i in range(bits)),
+            ".outputs " + " ".join(f"s{i}" for i in range(bits)) + f" c{bits}"]  # fmt: skip
+    for i in range(bits):
+        for z, x, y, cover in ((f"p{i}", f"a{i}", f"b{i}", "01 1\n10 1"), (f"g{i}", f"a{i}", f"b{i}", "11 1"), (f"s{i}", f"p{i}", f"c{i}", "01 1\n10 1"),
+                               (f"t{i}", f"p{i}", f"c{i}", "11 1"), (f"c{i + 1}", f"g{i}", f"t{i}", "1- 1\n-1 1")):  # fmt: skip
+            rows.append(f".names {x} {y} {z}\n{cover}")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\n".join([*rows, ".end", ""]))
+    return path
+
+
+@test
+def gates_are_merged_into_tables(folder):
+    env, graph = tools(folder, TABLES), ripple_adder(f"{folder}/ripple.blif", 24)
+    with open(f"{folder}/gates.json", "w", encoding="utf-8") as file:
+        json.dump({"types": {"input": {"duration": 0}, "*": {"duration": 0, "delay": 0.7}}}, file)
+    told = json.loads(robust("ice40", "--clock", "5.5", "--measurements", "12", "--json", env=env, graph=graph, library=f"{folder}/gates.json"))
+    assert told["met"] and abs(told["target_time"] - 5.2) < 1e-6, told  # four tables
+    assert told["measurements"] >= 3, told
+    for run in told["runs"][1:]:
+        assert abs(run["expected"] / run["time"] - 1) < 0.02, told["runs"]
 
 
 @test
@@ -170,35 +198,33 @@ def wrong_words(folder):
 @test
 def signals(folder):
     """Ctrl-C ends the tools, and nothing is left; nor where sked is killed."""
-    env = tools(folder, f"#!/bin/sh\necho $$ > {folder}/pid\nsleep 60\n")
+    env = tools(folder, f"#!/bin/sh\necho $$ $TMPDIR > {folder}/pid\nsleep 60\n")
     for number in (signal.SIGINT, signal.SIGKILL):
-        before = left_over()
         words = [SKED, "robust", FIR, "--library", LIBRARY, "--target", "ice40", "--clock", "14"]
         process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(200):
             if os.path.exists(f"{folder}/pid") and os.path.getsize(f"{folder}/pid") > 1:
                 break
             time.sleep(0.05)
-        assert left_over() - before
         with open(f"{folder}/pid", encoding="utf-8") as file:
-            tool = int(file.read())
+            tool, its = file.read().split()
+        assert its.startswith("/tmp/sked-ice40-") and os.path.isdir(its), its
         os.remove(f"{folder}/pid")
         process.send_signal(number)
         code = process.wait(timeout=20)
         assert code == (10 if number == signal.SIGINT else -9), code
         for _ in range(100):
-            if not left_over() - before and not os.path.exists(f"/proc/{tool}"):
+            if not os.path.exists(its) and not os.path.exists(f"/proc/{tool}"):
                 break
             time.sleep(0.05)
-        assert not left_over() - before, left_over() - before
+        assert not os.path.exists(its), its
         assert not os.path.exists(f"/proc/{tool}")
 
 
 @test
 def real_tools(folder):
     if shutil.which("yosys") is None or shutil.which("nextpnr-ice40") is None:
-        print("skipped: no Yosys or nextpnr (Debian packages yosys, nextpnr-ice40)")
-        return
+        raise Skip("no Yosys or nextpnr (Debian packages yosys, nextpnr-ice40)")
     graph = {"format": "sked-graph-1", "ops": [], "edges": []}
     for k in range(5):  # a chain of sums: one takes 3.9 ns between registers, another one 1 ns more
         graph["ops"].append({"name": f"s{k}", "type": "add", "duration": 0, "memory": 16, "delay": 3.9, "verilog": "a + ..."})
@@ -213,5 +239,4 @@ def real_tools(folder):
     assert told["model"]["overhead"] > 1 and told["model"]["add 16"] < 3, told["model"]
 
 
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+frame.end()

@@ -11,32 +11,18 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+import frame
+from frame import Skip, test
 
 SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 with open(SKED, "rb") as binary:
     SANITIZED = b"__asan_init" in binary.read()
 LESS = 4 if SANITIZED else 1  # problems are judged by processor time, which says little with a sanitizer in it
-ONLY = sys.argv[3] if len(sys.argv) > 3 else ""
+frame.only = sys.argv[3] if len(sys.argv) > 3 else ""
 EXAMPLE = os.path.join(SOURCE, "examples", "cholesky.json")
 STOPPED, DEVICE = 10, 9
-passed, failed = 0, 0
-
-
-def test(function):
-    """Runs the function at once in a folder of its own and counts it."""
-    global passed, failed
-    if ONLY not in function.__name__:
-        return function
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            function(folder)
-            passed += 1
-        except Exception as problem:  # any failure is reported and counted
-            failed += 1
-            print(f"FAILED {function.__name__}: {problem!r}")
-    return function
 
 
 def run(*args, timeout=120):
@@ -430,7 +416,7 @@ def many_different_devices_keep_limits(folder):
 def many_devices_with_memory_keep_limits(folder):
     """One evaluation of a plan looks at the memory of every device at every op. Too little time may be too little for a schedule."""
     if MANY * DIFFERENT > 2**26:
-        return print("skipped: so many ops with memory on so many devices are refused")
+        raise Skip("so many ops with memory on so many devices are refused")
     graph, plan = many_ops(folder), os.path.join(folder, "plan.json")
     machine = different_devices(folder, "machine.json", True)
     said = json.load(open(machine))
@@ -506,5 +492,4 @@ def small_files_stay_small(folder):
     assert process.returncode == 6 and "demands" in process.stderr, (process.returncode, process.stderr)
 
 
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+frame.end()

@@ -18,8 +18,9 @@ import xml.dom.minidom
 
 from option_table import READ, WRITTEN, tables
 
+from frame import Skip, end, test
+
 SKED, SOURCE, SHIM = (os.path.abspath(a) for a in sys.argv[1:4])
-passed = failed = skipped = 0
 LINKED = subprocess.run(["ldd", SKED], capture_output=True, text=True).stdout
 SANITIZER = re.findall(r"=> (\S*lib[at]san\S*)", LINKED)
 PRELOAD = " ".join([*SANITIZER, SHIM])  # the sanitizer of a build that has one must come first
@@ -33,20 +34,6 @@ def limit():
 def run(*args, cwd, **environment):
     return subprocess.run([SKED, *map(str, args)], cwd=cwd, capture_output=True, preexec_fn=limit, timeout=300,
                           env={**os.environ, **environment})
-
-
-def test(function):
-    global passed, failed, skipped
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            skips = function(folder)
-        except AssertionError as problem:
-            print(f"FAILED {function.__name__}: {problem}")
-            failed += 1
-            return
-    if skips:
-        print(f"skipped: {function.__name__}: {skips}")
-    passed, skipped = passed + (not skips), skipped + bool(skips)
 
 
 def write(folder, name, text):
@@ -344,7 +331,7 @@ def comma(folder):
 def a_comma_changes_no_byte(folder):
     locale = comma(folder)
     if locale is None:
-        return "there is no locale with a decimal comma, and localedef cannot make one"
+        raise Skip("there is no locale with a decimal comma, and localedef cannot make one")
     probe = subprocess.run(["printf", "%.1f", "0,5"], capture_output=True, env={**os.environ, **locale}, check=False)
     assert probe.stdout == b"0,5", probe
     graph = graph_of(folder, [0.5, 1.25, 1e-7, 12345678.5])
@@ -383,5 +370,4 @@ def a_comma_changes_no_byte(folder):
         judge_picture(folder, name, "comma")
 
 
-print(f"{passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(1 if failed else 0)
+end()

@@ -13,31 +13,18 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+import frame
+from frame import Skip, test
 
 SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 with open(SKED, "rb") as binary:
     SANITIZED = b"__asan_init" in binary.read()
-ONLY = sys.argv[3] if len(sys.argv) > 3 else ""
+frame.only = sys.argv[3] if len(sys.argv) > 3 else ""
 DATA = os.environ.get("SKED_DATA", os.path.join(SOURCE, "..", "shared", "data"))
 VECTORS = 1000
 GATES = os.path.join(SOURCE, "examples", "gates.json")
-passed, failed, modules = 0, 0, 0
-
-
-def test(function):
-    """Runs the function at once in a folder of its own and counts it."""
-    global passed, failed
-    if ONLY not in function.__name__:
-        return function
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            function(folder)
-            passed += 1
-        except Exception as problem:  # any failure is reported and counted
-            failed += 1
-            print(f"FAILED {function.__name__}: {problem!r}")
-    return function
+modules = 0
 
 
 def sked(*words, status=0):
@@ -485,14 +472,14 @@ def refused(folder):
 
 def need_data():
     if not os.path.isdir(DATA):
-        print("skipped: benchmark data is not beside the project")
-    return os.path.isdir(DATA) and not SANITIZED
+        raise Skip("benchmark data is not beside the project")
+    if SANITIZED:
+        raise Skip("whole suites take minutes with a sanitizer in them")
 
 
 @test
 def shared_gates(folder):
-    if not need_data():
-        return
+    need_data()
     for path in sorted(glob.glob(os.path.join(DATA, "epfl", "*.blif"))):
         with open(path, encoding="utf-8") as file:
             gates = file.read().count(".names")
@@ -535,8 +522,7 @@ def read_dot(path):
 
 @test
 def shared_flows(folder):
-    if not need_data():
-        return
+    need_data()
     types = {}
     for kind, ours in EXPRESS.items():
         text, arity, _ = TYPES[ours]
@@ -554,5 +540,4 @@ def shared_flows(folder):
 
 
 print(f"{modules} modules simulated")
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+frame.end()

@@ -6,25 +6,48 @@
 
 #include <string.h>
 
-/* In front of an op: what edges bring it within its cycle. */
-static double chained(const sked_i_path_model *m, const sked_schedule *s, int32_t op, int32_t *before)
+/* A gate, and tables cover gates: by the library's delays they are ops like others. */
+static bool is_table(const sked_i_path_model *m, int32_t op)
+{
+    return m->cuts != NULL && sked_i_is_gate(m->problem->graph, op);
+}
+
+/* The edge's value comes within the cycle, from an op and not from a register. */
+static bool is_chained(const sked_graph *g, const sked_schedule *s, int64_t e)
+{
+    return g->edge_distance[e] == 0 &&
+           (s == NULL || s->start[g->edge_to[e]] == s->start[g->edge_from[e]] + g->edge_lag[e]);
+}
+
+/* When the last value that op reads is there; of a gate also how tables come to it. */
+static double latest_value(sked_i_path_model *m, const sked_schedule *s, int32_t op, int32_t *before)
 {
     const sked_graph *g = m->problem->graph;
+    sked_i_cuts *const cuts = is_table(m, op) ? &m->cuts[op] : NULL;
     double latest = 0;
     *before = -1;
+    if (cuts != NULL)
+        sked_i_cuts_begin(cuts);
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
         const int64_t e = g->pred_edge[k];
         const int32_t from = g->edge_from[e];
-        if (g->edge_distance[e] > 0 || !sked_i_passes(g, e) ||
-            s->start[op] != s->start[from] + g->edge_lag[e] || m->arrival[from] <= latest)
+        const bool chains = is_chained(g, s, e);
+        if (!sked_i_passes(g, e))
             continue;
-        latest = m->arrival[from];
-        *before = from;
+        if (chains && m->arrival[from] > latest) {
+            latest = m->arrival[from];
+            *before = from;
+        }
+        if (cuts != NULL) {
+            const sked_i_cut value = {chains ? m->arrival[from] : 0, chains ? from : -1, 1, {from}};
+            sked_i_cuts_read(cuts, &value, chains && is_table(m, from) ? &m->cuts[from] : NULL);
+        }
     }
     return latest;
 }
 
-double sked_i_path_delay(const sked_i_path_model *m, int32_t op)
+/* Of an op by itself, or of the table whose output is the gate. */
+static double delay_of(const sked_i_path_model *m, int32_t op)
 {
     const double own = sked_i_delay_in(m->problem->graph, op);
     if (!m->learn)
@@ -45,9 +68,15 @@ double sked_i_path_chain(sked_i_path_model *m, const sked_schedule *s)
     double longest = 0;
     for (int32_t k = 0; k < g->n_ops; k++) {
         const int32_t i = g->topo[k];
-        const double in = chained(m, s, i, &m->before[i]), through = in + sked_i_path_delay(m, i);
-        const bool combinational = sked_i_is_combinational(g, i);
-        m->arrival[i] = combinational ? through : sked_i_delay_out(g, i);
+        const double latest = latest_value(m, s, i, &m->before[i]);
+        double through = latest + (m->delay[i] = delay_of(m, i));
+        if (is_table(m, i)) {
+            const sked_i_cut *const cut = sked_i_cuts_best(&m->cuts[i]);
+            m->before[i] = cut->last;
+            through = fmax(latest, cut->latest + m->delay[i]);
+            m->delay[i] = through - latest;
+        }
+        m->arrival[i] = sked_i_is_combinational(g, i) ? through : sked_i_delay_out(g, i);
         if (fmax(through, m->arrival[i]) > longest || k == 0)
             m->last = i;
         longest = fmax(longest, fmax(through, m->arrival[i]));
@@ -107,7 +136,19 @@ static void add_row(sked_i_path_model *m, const double *x, double time, double w
     }
 }
 
-/* Rows of all runs; residuals with the parameters as they are. Stages near the period count most. */
+/*
+ * Stages near the period count most; of gates those that the model has near the longest, as synthesis lets
+ * others come later where that saves tables.
+ */
+static double weight_of(const sked_i_path_model *m, int32_t op, double time, double longest)
+{
+    const double overhead = sked_i_path_overhead(m),
+                 near = (overhead + m->arrival[op]) / (overhead + longest);
+    return sked_i_path_weight(m->problem->clock, time) *
+           (m->cuts != NULL && longest > 0 ? near * near * near * near * near * near * near * near : 1);
+}
+
+/* Rows of all runs; residuals with the parameters as they are. */
 static void add_rows(sked_i_path_model *m, const sked_i_path_data *data, int32_t runs)
 {
     const int32_t n = m->problem->graph->n_ops;
@@ -115,12 +156,11 @@ static void add_rows(sked_i_path_model *m, const sked_i_path_data *data, int32_t
     memset(m->sum, 0, (size_t)n * sizeof *m->sum);
     memset(m->times, 0, (size_t)n * sizeof *m->times);
     for (int32_t r = 0; r < runs; r++) {
-        (void)sked_i_path_chain(m, data[r].schedule);
+        const double longest = sked_i_path_chain(m, data[r].schedule);
         for (int32_t i = 0; i < n; i++) {
             if (!is_seen(&data[r], n, i))
                 continue;
-            const double share = data[r].finish[i] / m->problem->clock,
-                         weight = share < 1 ? share * share : 1 / (share * share),
+            const double weight = weight_of(m, i, data[r].finish[i], longest),
                          time = data[r].finish[i] - features(m, i, x);
             double fitted = 0;
             for (int32_t k = 0; k < m->count; k++)
@@ -217,9 +257,11 @@ void sked_i_path_fit(sked_i_path_model *m, const sked_i_path_data *data, int32_t
 
 /* ------------------------------------------------------------------ opening */
 
-/* Of one type, width and number of operands, where that says how much there is to do. */
+/* Of one type, width and number of operands, where that says how much there is to do; or two gates. */
 static bool same_kind(const sked_graph *g, int32_t a, int32_t b)
 {
+    if (sked_i_is_gate(g, a) || sked_i_is_gate(g, b))
+        return sked_i_is_gate(g, a) && sked_i_is_gate(g, b);
     const char *const verilog = sked_graph_verilog(g, a);
     const bool folds = verilog != NULL && strstr(verilog, "...") != NULL;
     const int64_t many = g->pred_ptr[a + 1] - g->pred_ptr[a], others = g->pred_ptr[b + 1] - g->pred_ptr[b];
@@ -277,6 +319,7 @@ sked_status sked_i_path_open(sked_i_path_model *m, const sked_problem *p, bool l
     SKED_OWN(&m->arena, m->kind, g->n_ops);
     SKED_OWN(&m->arena, m->fan_out, g->n_ops);
     SKED_OWN0(&m->arena, m->extra, g->n_ops);
+    SKED_OWN(&m->arena, m->delay, g->n_ops);
     SKED_OWN(&m->arena, m->arrival, g->n_ops);
     SKED_OWN(&m->arena, m->before, g->n_ops);
     SKED_OWN(&m->arena, m->sum, g->n_ops);
@@ -287,6 +330,9 @@ sked_status sked_i_path_open(sked_i_path_model *m, const sked_problem *p, bool l
     SKED_OWN0(&m->arena, m->weight, most);
     SKED_OWN0(&m->arena, m->side, 2 * most);
     find_kinds(m);
+    for (int32_t i = 0; learn && m->cuts == NULL && i < g->n_ops; i++)
+        if (sked_i_is_gate(g, i))
+            SKED_OWN(&m->arena, m->cuts, g->n_ops);
     SKED_OWN0(&m->arena, m->matrix, 2 * (int64_t)m->count * m->count);
     for (int32_t i = 0; i < g->n_ops; i++)
         m->fan_out[i] =

@@ -11,6 +11,14 @@
 
 static const int64_t widest = 1 << 20, most_registers = 1 << 24;
 
+/* An input or an output of the module. */
+typedef struct port {
+    int32_t op;
+    bool output, inverted;
+    int64_t missing; /* the operand of op that no edge brings; -1: op's own value */
+    double width;
+} port;
+
 typedef struct writer {
     sked_i_arena arena;
     const sked_problem *problem;
@@ -19,85 +27,16 @@ typedef struct writer {
     int64_t *start, *ready, *last; /* [ops] cycles: it computes; its result is there; it is read last */
     uint8_t *output;               /* [ops] */
     sked_i_keyed *operand;         /* of the op at hand */
+    port *port;                    /* inputs, then outputs, both by op */
+    int64_t inputs, ports, room;
     int64_t operands, registers;
     bool open;    /* inputs come, and outputs leave, in the cycles of their ops */
     bool bench;   /* names are numbers, and a second module drives the first from registers */
-    int64_t at;   /* bits of its inputs, or outputs, so far */
     bool selects; /* an expression has brackets: Verilog takes them of vectors alone, of one bit too */
     sked_i_verilog_figures figures;
 } writer;
 
 /* ------------------------------------------------------------------ names */
-
-static const char keywords[] =
-    " always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default "
-    "defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule endprimitive "
-    "endspecify endtable endtask event for force forever fork function generate genvar highz0 highz1 if "
-    "ifnone "
-    "incdir include initial inout input instance integer join large liblist library localparam macromodule "
-    "medium module nand negedge nmos nor noshowcancelled not notif0 notif1 or output parameter pmos posedge "
-    "primitive pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent rcmos real realtime reg "
-    "release repeat rnmos rpmos rtran rtranif0 rtranif1 scalared showcancelled signed small specify "
-    "specparam "
-    "strong0 strong1 supply0 supply1 table task time tran tranif0 tranif1 tri tri0 tri1 triand trior trireg "
-    "unsigned use uwire vectored wait wand weak0 weak1 while wire wor xnor xor "
-    /* of SystemVerilog, as tools may read the file so */
-    "alias assert assume before bind bins bit break byte chandle checker class clocking const constraint "
-    "context continue cover cross dist do endchecker endclass endclocking endgroup endinterface endpackage "
-    "endprogram endproperty endsequence enum expect export extends extern final foreach forkjoin global iff "
-    "implements import inside int interface intersect let local logic longint matches modport new nexttime "
-    "null "
-    "package packed priority program property protected pure rand randc ref restrict return sequence "
-    "shortint "
-    "shortreal soft solve static string strong struct super tagged this throughout type typedef union unique "
-    "until var virtual void weak with within ";
-
-static bool is_keyword(const char *name, size_t size)
-{
-    for (const char *s = keywords; (s = strchr(s, ' ')) != NULL && s[1] != 0; s++)
-        if (strncmp(s + 1, name, size) == 0 && s[1 + size] == ' ')
-            return true;
-    return false;
-}
-
-static bool is_plain(const char *name, size_t size)
-{
-    for (size_t k = 0; k < size; k++) {
-        const char c = name[k];
-        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && (k == 0 || !((c >= '0' && c <= '9') || c == '$')))
-            return false;
-    }
-    return size > 0 && !is_keyword(name, size);
-}
-
-/*
- * A name and a suffix of ours, which alone has a '$': so nothing is called alike. What is no plain identifier
- * is escaped (\1$2 ); bytes that no identifier can have are written %20.
- */
-static void put_name(sked_i_buffer *out, const char *name, const char *suffix)
-{
-    const int64_t begin = out->size;
-    const bool taken = suffix[0] == 0 && (strcmp(name, "clk") == 0 || strcmp(name, "LATENCY") == 0);
-    sked_i_buffer_char(out, '\\');
-    for (const char *s = name; *s != 0; s++)
-        if (*s <= ' ' || *s > '~' || *s == '%' || *s == '$')
-            sked_i_buffer_format(out, "%%%02X", (unsigned)(unsigned char)*s);
-        else
-            sked_i_buffer_char(out, *s);
-    sked_i_buffer_text(out, name[0] == 0 ? "%" : "");
-    sked_i_buffer_text(out, taken ? "$" : suffix);
-    if (out->failed)
-        return;
-    char *const word = out->data + begin;
-    const size_t size = (size_t)(out->size - begin) - 1;
-    if (!is_plain(word + 1, size)) {
-        sked_i_buffer_char(out, ' ');
-        return;
-    }
-    memmove(word, word + 1, size + 1);
-    out->size--;
-}
 
 static void put_op(writer *x, int32_t op, const char *suffix)
 {
@@ -108,7 +47,7 @@ static void put_op(writer *x, int32_t op, const char *suffix)
     }
     const char *name = x->g->op_names.count > 0 ? sked_i_names_at(&x->g->op_names, op)
                                                 : sked_graph_op_name(x->g, op, index, sizeof index);
-    put_name(x->out, name, suffix);
+    sked_i_verilog_name(x->out, name, suffix);
 }
 
 static bool is_input(const writer *x, int32_t op)
@@ -265,6 +204,11 @@ static sked_status find_cycles(writer *x, const sked_schedule *s, sked_error *er
     return SKED_OK;
 }
 
+static bool is_marked(const sked_graph *g, int32_t op)
+{
+    return (g->output != NULL && g->output[op]) || (g->output_not != NULL && g->output_not[op]);
+}
+
 /* Until when each value is read, and from when on all outputs can be there. */
 static sked_status find_lives(writer *x, sked_error *err)
 {
@@ -280,15 +224,50 @@ static sked_status find_lives(writer *x, sked_error *err)
     }
     bool marked = false;
     for (int32_t i = 0; i < g->n_ops; i++)
-        marked = marked || (g->output != NULL && g->output[i]) || (g->output_not != NULL && g->output_not[i]);
+        marked = marked || is_marked(g, i);
     for (int32_t i = 0; i < g->n_ops; i++) {
-        const bool flagged =
-            (g->output != NULL && g->output[i]) || (g->output_not != NULL && g->output_not[i]);
-        x->output[i] = flagged || sked_graph_keep(g, i) || (!marked && sked_i_is_output(g, i));
+        x->output[i] = is_marked(g, i) || sked_graph_keep(g, i) || (!marked && sked_i_is_output(g, i));
         if (x->output[i] && x->ready[i] > x->figures.latency)
             x->figures.latency = x->ready[i];
     }
     return SKED_OK;
+}
+
+static sked_status add_port(writer *x, port p, sked_error *err)
+{
+    if (!SKED_OWN_GROW(&x->arena, x->port, x->room, x->ports + 1))
+        return sked_i_no_memory(err);
+    x->port[x->ports++] = p;
+    return SKED_OK;
+}
+
+static sked_status list_ports(writer *x, sked_error *err)
+{
+    const sked_graph *g = x->g;
+    sked_status st = SKED_OK;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        bool folds;
+        const int64_t needs = list_operands(x, i, &folds);
+        if (is_input(x, i))
+            SKED_TRY(add_port(x, (port){i, .missing = -1, .width = g->memory[i]}, err));
+        for (int64_t k = x->operands; k < needs; k++)
+            SKED_TRY(add_port(x, (port){i, .missing = k, .width = missing_width(x, i)}, err));
+    }
+    x->inputs = x->ports;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        const bool turned = g->output_not != NULL && g->output_not[i],
+                   as_is = (g->output != NULL && g->output[i]) || sked_graph_keep(g, i) || !turned;
+        for (int inverted = !as_is; x->output[i] && inverted <= turned; inverted++)
+            SKED_TRY(add_port(x, (port){i, true, inverted, -1, g->memory[i]}, err));
+    }
+cleanup:
+    return st;
+}
+
+/* The cycle in which the op of an input takes it. */
+static int64_t taken(const writer *x, const port *p)
+{
+    return p->missing < 0 || x->open ? 0 : x->start[p->op];
 }
 
 /* Registers, and what they are for; outputs live to the end. */
@@ -297,81 +276,52 @@ static sked_status count_registers(writer *x, sked_error *err)
     sked_i_verilog_figures *f = &x->figures;
     for (int32_t i = 0; i < x->g->n_ops; i++) {
         const double width = x->g->memory[i];
-        const int64_t read = x->last[i], from = born(x, i), wait = x->open ? 0 : x->start[i];
-        bool folds;
-        const int64_t needs = list_operands(x, i, &folds),
-                      missing = needs > x->operands ? needs - x->operands : 0;
+        const int64_t read = x->last[i], from = born(x, i);
         if (x->output[i] && f->latency > read && !x->open)
             x->last[i] = f->latency;
         f->between += width * (double)(read - x->ready[i]);
         *(is_input(x, i) ? &f->aligning : &f->inside) += width * (double)(x->ready[i] - from);
         f->aligning += width * (double)(x->last[i] - read);
-        f->aligning += missing_width(x, i) * (double)(missing * wait);
-        x->registers += x->last[i] - from + missing * wait;
-        if (x->registers > most_registers)
-            return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "Verilog: more than %lld registers",
-                               (long long)most_registers);
+        x->registers += x->last[i] - from;
     }
+    for (int64_t k = 0; k < x->inputs; k++) {
+        f->aligning += x->port[k].width * (double)taken(x, &x->port[k]);
+        x->registers += taken(x, &x->port[k]);
+    }
+    if (x->registers > most_registers)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "Verilog: more than %lld registers",
+                           (long long)most_registers);
     return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ the module */
 
-static void put_output(writer *x, int32_t op, const char *suffix, bool inverted)
+static void put_port(writer *x, const port *p)
 {
-    sked_i_buffer_text(x->out, "  assign ");
-    put_op(x, op, suffix);
-    sked_i_buffer_text(x->out, inverted ? " = ~" : " = ");
-    put_value(x, op, x->open ? x->ready[op] : x->figures.latency);
-    sked_i_buffer_text(x->out, ";\n");
-}
-
-/* Calls put for each port of op that gives its value out. */
-static void each_output(writer *x, int32_t op,
-                        void (*put)(writer *x, int32_t op, const char *suffix, bool inverted))
-{
-    const sked_graph *g = x->g;
-    const bool inverted = g->output_not != NULL && g->output_not[op];
-    const bool plain = (g->output != NULL && g->output[op]) || sked_graph_keep(g, op) || !inverted;
-    if (x->output[op] && plain)
-        put(x, op, is_input(x, op) ? "$out" : "", false);
-    if (x->output[op] && inverted)
-        put(x, op, "$not", true);
-}
-
-static void declare_output(writer *x, int32_t op, const char *suffix, bool inverted)
-{
-    (void)inverted;
-    put_range(x, ",\n  output", x->g->memory[op]);
-    put_op(x, op, suffix);
-}
-
-static void declare_input(writer *x, int32_t op, int64_t missing, double width)
-{
-    put_range(x, ",\n  input", width);
-    if (missing < 0)
-        put_op(x, op, "");
+    if (p->missing >= 0)
+        put_missing(x, p->op, p->missing, 0);
     else
-        put_missing(x, op, missing, 0);
-}
-
-static void each_input(writer *x, void (*put)(writer *x, int32_t op, int64_t missing, double width))
-{
-    for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++) {
-        bool folds;
-        const int64_t needs = list_operands(x, i, &folds);
-        if (is_input(x, i))
-            put(x, i, -1, x->g->memory[i]);
-        for (int64_t k = x->operands; k < needs; k++)
-            put(x, i, k, missing_width(x, i));
-    }
+        put_op(x, p->op, p->inverted ? "$not" : p->output && is_input(x, p->op) ? "$out" : "");
 }
 
 static void put_ports(writer *x)
 {
-    each_input(x, declare_input);
-    for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++)
-        each_output(x, i, declare_output);
+    for (int64_t k = 0; k < x->ports && !x->out->failed; k++) {
+        put_range(x, x->port[k].output ? ",\n  output" : ",\n  input", x->port[k].width);
+        put_port(x, &x->port[k]);
+    }
+}
+
+static void put_outputs(writer *x)
+{
+    for (int64_t k = x->inputs; k < x->ports && !x->out->failed; k++) {
+        const port *const p = &x->port[k];
+        sked_i_buffer_text(x->out, "  assign ");
+        put_port(x, p);
+        sked_i_buffer_text(x->out, p->inverted ? " = ~" : " = ");
+        put_value(x, p->op, x->open ? x->ready[p->op] : x->figures.latency);
+        sked_i_buffer_text(x->out, ";\n");
+    }
 }
 
 /* A register of each cycle after `from`: declared, or what it takes. */
@@ -394,12 +344,11 @@ static void put_chain(writer *x, int32_t op, int64_t missing, int64_t from, int6
 
 static void put_registers(writer *x, bool declare)
 {
+    int64_t k = 0;
     for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++) {
-        bool folds;
-        const int64_t needs = list_operands(x, i, &folds);
         put_chain(x, i, -1, born(x, i), x->last[i], declare, x->g->memory[i]);
-        for (int64_t k = x->operands; k < needs; k++)
-            put_chain(x, i, k, 0, x->open ? 0 : x->start[i], declare, missing_width(x, i));
+        for (; k < x->inputs && x->port[k].op == i; k++)
+            put_chain(x, i, x->port[k].missing, 0, taken(x, &x->port[k]), declare, x->port[k].width);
     }
 }
 
@@ -414,7 +363,7 @@ static void put_module(writer *x)
         "/* A pipeline that takes an input every cycle, written by sked. Bits of registers: %.0f"
         " between ops,\n   %.0f inside ops, %.0f that delay inputs and outputs. */\nmodule ",
         f->between, f->inside, f->aligning);
-    put_name(x->out, name, "");
+    sked_i_verilog_name(x->out, name, "");
     sked_i_buffer_text(x->out, " (\n  input clk");
     put_ports(x);
     sked_i_buffer_format(x->out, "\n);\n  localparam LATENCY = %lld;\n", (long long)f->latency);
@@ -427,57 +376,11 @@ static void put_module(writer *x)
         put_registers(x, false);
         sked_i_buffer_text(x->out, "  end\n");
     }
-    for (int32_t i = 0; i < g->n_ops && !x->out->failed; i++)
-        each_output(x, i, put_output);
+    put_outputs(x);
     sked_i_buffer_text(x->out, "endmodule\n");
 }
 
 /* ------------------------------------------------------------------ the bench */
-
-static void connect_input(writer *x, int32_t op, int64_t missing, double width)
-{
-    sked_i_buffer_text(x->out, ", .");
-    if (missing < 0)
-        put_op(x, op, "");
-    else
-        put_missing(x, op, missing, 0);
-    sked_i_buffer_format(x->out, "(in[%lld:%lld])", (long long)(x->at + (int64_t)width - 1),
-                         (long long)x->at);
-    x->at += (int64_t)width;
-}
-
-static void wire_output(writer *x, int32_t op, const char *suffix, bool inverted)
-{
-    (void)inverted;
-    put_range(x, "  wire", x->g->memory[op]);
-    put_op(x, op, suffix);
-    sked_i_buffer_text(x->out, ";\n");
-    x->at += (int64_t)x->g->memory[op];
-}
-
-static void connect_output(writer *x, int32_t op, const char *suffix, bool inverted)
-{
-    (void)inverted;
-    sked_i_buffer_text(x->out, ", .");
-    put_op(x, op, suffix);
-    sked_i_buffer_char(x->out, '(');
-    put_op(x, op, suffix);
-    sked_i_buffer_char(x->out, ')');
-}
-
-static void list_output(writer *x, int32_t op, const char *suffix, bool inverted)
-{
-    (void)inverted;
-    sked_i_buffer_text(x->out, x->at++ > 0 ? ", " : "");
-    put_op(x, op, suffix);
-}
-
-static void put_outputs(writer *x, void (*put)(writer *x, int32_t op, const char *suffix, bool inverted))
-{
-    x->at = 0;
-    for (int32_t i = 0; i < x->g->n_ops && !x->out->failed; i++)
-        each_output(x, i, put);
-}
 
 /*
  * Four pins: bits are shifted into registers before the inputs, and out of registers behind the outputs. They
@@ -486,20 +389,37 @@ static void put_outputs(writer *x, void (*put)(writer *x, int32_t op, const char
  */
 static void put_bench(writer *x)
 {
+    int64_t inputs = 0, outputs = 0;
     sked_i_buffer_text(x->out, "module bench(input clk, input go, input d, output q);\n");
-    put_outputs(x, wire_output);
-    const long long outputs = x->at;
+    for (int64_t k = x->inputs; k < x->ports && !x->out->failed; k++) {
+        put_range(x, "  wire", x->port[k].width);
+        put_port(x, &x->port[k]);
+        sked_i_buffer_text(x->out, ";\n");
+        outputs += (int64_t)x->port[k].width;
+    }
     sked_i_buffer_text(x->out, "  dut dut(.clk(clk)");
-    x->at = 0;
-    each_input(x, connect_input);
-    const long long inputs = x->at > 0 ? x->at : 1;
-    put_outputs(x, connect_output);
+    for (int64_t k = 0; k < x->ports && !x->out->failed; k++) {
+        const int64_t from = inputs;
+        sked_i_buffer_text(x->out, ", .");
+        put_port(x, &x->port[k]);
+        sked_i_buffer_char(x->out, '(');
+        if (k < x->inputs) {
+            inputs += (int64_t)x->port[k].width;
+            sked_i_buffer_format(x->out, "in[%lld:%lld]", (long long)(inputs - 1), (long long)from);
+        } else {
+            put_port(x, &x->port[k]);
+        }
+        sked_i_buffer_char(x->out, ')');
+    }
     sked_i_buffer_format(
         x->out,
         ");\n  reg [%lld:0] in;\n  reg [%lld:0] held, shifted;\n  always @(posedge clk) begin\n"
         "    if (go)\n      in <= {in, d};\n    held <= {",
-        inputs - 1, outputs - 1);
-    put_outputs(x, list_output);
+        inputs > 0 ? (long long)inputs - 1 : 0, (long long)outputs - 1);
+    for (int64_t k = x->inputs; k < x->ports && !x->out->failed; k++) {
+        sked_i_buffer_text(x->out, k > x->inputs ? ", " : "");
+        put_port(x, &x->port[k]);
+    }
     sked_i_buffer_text(
         x->out, "};\n    shifted <= go ? held : shifted >> 1;\n  end\n  assign q = shifted[0];\nendmodule\n");
 }
@@ -538,6 +458,7 @@ sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s, 
         SKED_TRY(check_op(&x, i, err));
     SKED_TRY(find_cycles(&x, s, err));
     SKED_TRY(find_lives(&x, err));
+    SKED_TRY(list_ports(&x, err));
     SKED_TRY(count_registers(&x, err));
     put_module(&x);
     if (bench)

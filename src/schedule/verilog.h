@@ -20,4 +20,9 @@ typedef struct sked_i_verilog_figures {
 SKED_MUST_CHECK sked_status sked_i_verilog_write(const sked_problem *p, const sked_schedule *s, bool bench,
                                                  sked_i_verilog_figures *figures, sked_i_buffer *out,
                                                  sked_error *err);
+/*
+ * A name and a suffix of ours, which alone has a '$': so nothing is called alike. What is no plain identifier
+ * is escaped (\1$2 ); bytes that no identifier can have are written %20.
+ */
+void sked_i_verilog_name(sked_i_buffer *out, const char *name, const char *suffix);
 #endif
