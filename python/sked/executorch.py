@@ -91,25 +91,25 @@ def memory_planning(
     if pairs:
         _share(pairs)
         found = tried(given)
-        if not _smaller(found, best):
+        if _no_larger(found, best):
+            best = found
+        else:
             _share([(spec, None) for spec, _ in pairs])
             _arrange(graph_module, graph_signature, given)
-        else:
-            best = found
     if reorder and _may_move(graph_module):
         found = tried(_order(given, planned, search))
-        if not _smaller(found, best):
-            _arrange(graph_module, graph_signature, given)
-        else:
+        if _no_larger(found, best) and found.bufsizes != best.bufsizes:
             best = found
+        else:
+            _arrange(graph_module, graph_signature, given)
     for spec, place in best.spec_dict.items():
         spec.mem_id, spec.mem_obj_id = place.mem_id, place.mem_obj_id
         spec.mem_offset = place.mem_offset
     return list(best.bufsizes)
 
 
-def _smaller(a: MemoryAlgoResult, b: MemoryAlgoResult) -> bool:
-    return a.bufsizes != b.bufsizes and all(map(operator.le, a.bufsizes, b.bufsizes))
+def _no_larger(a: MemoryAlgoResult, b: MemoryAlgoResult) -> bool:
+    return all(map(operator.le, a.bufsizes, b.bufsizes))
 
 
 # ---------------------------------------------------------------------- offsets
