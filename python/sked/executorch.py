@@ -252,9 +252,11 @@ class _Draft:
 
     def _add(self, node: Optional[torch.fx.Node], size: int, before: Set[int]) -> int:
         op: int = self.graph.add_op(f"op{len(self.nodes)}", 1 if node else 0, memory=size)
-        for first in sorted(before):
+        firsts = sorted(before)
+        for first in firsts:
             self.graph.add_edge(first, op)
-        self._sinks = (self._sinks - before) | {op}
+        self._sinks.difference_update(firsts)
+        self._sinks.add(op)
         self.nodes.append(node)
         return op
 
