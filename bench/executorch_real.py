@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ExecuTorch programs of networks with branches: planned memory by naive, greedy and sked.
 
-    python bench/executorch_real.py [--time-limit S] [NETWORK ...]     # the table of docs/executorch.md
+    python bench/executorch_real.py --time-limit 2     # the table of docs/executorch.md
 
 Wants the packages executorch and libsked. Every program is run by ExecuTorch's runtime, and its
 outputs are compared with PyTorch's. Results are printed as Markdown.
