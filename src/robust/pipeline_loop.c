@@ -351,7 +351,10 @@ static sked_status tell_parameters(const loop *l, sked_pipeline_result *r, sked_
     for (int32_t k = 0; k < m->count; k++) {
         sked_robust_parameter *p = &r->parameter[k];
         const char *type = k >= SKED_I_PATH_TYPES ? sked_graph_op_type(g, m->example[k]) : "";
-        const char *const name = !m->learn ? "factor" : k == SKED_I_PATH_OVERHEAD ? "overhead" : "fan-out";
+        const char *const name = !m->learn                  ? "factor"
+                                 : k == SKED_I_PATH_OVERHEAD ? "overhead"
+                                 : k == SKED_I_PATH_FAN_OUT  ? "fan-out"
+                                                             : "level";
         if (k >= SKED_I_PATH_TYPES && m->cuts != NULL && sked_i_is_gate(g, m->example[k]))
             snprintf(p->name, sizeof p->name, "table");
         else if (k >= SKED_I_PATH_TYPES)
