@@ -356,7 +356,7 @@ static sked_status tell_parameters(const loop *l, sked_pipeline_result *r, sked_
     for (int32_t k = 0; k < m->count; k++) {
         sked_robust_parameter *p = &r->parameter[k];
         const char *type = k >= SKED_I_PATH_TYPES ? sked_graph_op_type(g, m->example[k]) : "";
-        const char *const name = !m->learn                  ? "factor"
+        const char *const name = !m->learn                   ? "factor"
                                  : k == SKED_I_PATH_OVERHEAD ? "overhead"
                                  : k == SKED_I_PATH_FAN_OUT  ? "fan-out"
                                                              : "level";

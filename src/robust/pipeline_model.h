@@ -11,7 +11,13 @@
 #include "robust/carry_save.h"
 #include "robust/covering.h"
 
-enum { SKED_I_PATH_OVERHEAD, SKED_I_PATH_FAN_OUT, SKED_I_PATH_LEVEL, SKED_I_PATH_TYPES, SKED_I_PATH_MOST = 256 };
+enum {
+    SKED_I_PATH_OVERHEAD,
+    SKED_I_PATH_FAN_OUT,
+    SKED_I_PATH_LEVEL,
+    SKED_I_PATH_TYPES,
+    SKED_I_PATH_MOST = 256
+};
 
 typedef struct sked_i_path_model {
     sked_i_arena arena;
