@@ -17,6 +17,7 @@
     X(real, "", 0, 0, "schedules that run: on this machine's cores, and on a platform of SimGrid")    \
     X(targets, "", 0, 0, "how times on the targets relate to the proxy")                              \
     X(memory, "", 0, 0, "real networks under memory limits")                                          \
+    X(arena, "", 0, 0, "real networks at the least peak memory, and with addresses")                  \
     X(hardware, "", 0, 0, "registers of pipelined circuits")                                          \
     X(help, "[SUITE]", 0, 1, "explain sked-bench or one of its suites")
 
@@ -31,7 +32,7 @@ enum {
 /* ---------------------------------------------------------------- options: the only list */
 #define ON_ALL                                                                                             \
     (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(sampler) | ON(paper) | ON(robust) | ON(real) | \
-     ON(targets) | ON(memory) | ON(hardware))
+     ON(targets) | ON(memory) | ON(arena) | ON(hardware))
 #define ON_RUNS (ON_ALL & ~ON(scale)) /* suites that run methods on many instances */
 
 /* Field, kind, long name, value, preset, least, most, suites, help. */
@@ -40,7 +41,7 @@ enum {
       "folder of the benchmark instances, or set SKED_BENCH_DATA")                                           \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(quality), "scheduling method")                           \
     X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9,                                                      \
-      ON(quality) | ON(gaus) | ON(memory) | ON(robust) | ON(real) | ON(hardware),                            \
+      ON(quality) | ON(gaus) | ON(memory) | ON(arena) | ON(robust) | ON(real) | ON(hardware),                \
       "seconds per instance; without it, each set has its own limit")                                        \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                             \
     X(seeds, INT, "seeds", "N", 0, 1, 20, ON(paper) | ON(real),                                              \
@@ -74,7 +75,7 @@ enum {
       "random: 50 ops, bytes known; bare: the same without bytes; networks: real ones of 100 to 600 ops")    \
     X(sample, INT, "sample", "N", 1, 1, 1000000, ON_RUNS, "run every N-th instance only")                    \
     X(only, TEXT, "only", "SET", "", 0, 0, ON_ALL & ~ON(targets), "run one set of the suite only")           \
-    X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet) & ~ON(memory),                            \
+    X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet) & ~ON(memory) & ~ON(arena),               \
       "print every instance, not only the row of its set")                                                   \
     X(devices, INT, "devices", "N", 4, 2, 1024, ON(real),                                                    \
       "devices of the sets threads and memory, at most as many as there are cores")                          \
@@ -135,6 +136,16 @@ double csv_number(const csv *c, int row, const char *column);   /* NAN where it 
 sked_status read_with_library(const char *file, const char *library, sked_graph **g, sked_error *err);
 /* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
 void express_library(const char *kind, const char *limits, char *out, size_t size);
+
+/* networks.c: real networks on a number of devices, values held until their readers end. `totals` is the
+ * set's. */
+typedef sked_status network_run(const char *name, sked_problem *p, const sked_run_options *opt, void *totals,
+                                sked_error *err);
+sked_status each_network(const arguments *a, const csv *networks, int devices, network_run *run, void *totals,
+                         sked_error *err);
+/* The sets four and one. */
+typedef sked_status networks_set(const arguments *a, const csv *networks, int devices, sked_error *err);
+sked_status network_sets(arguments *a, networks_set *run, sked_error *err);
 
 /* search.c: a part of suite scale. */
 sked_status bench_search(const arguments *a, uint64_t seed, sked_error *err);

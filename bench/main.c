@@ -52,6 +52,10 @@ static const manual manuals[SUITE_COUNT] = {
     [SUITE_memory] = {"Schedules networks freely, then at 60 % of the peak memory that took. Sets: four, one "
                       "(devices).",
                       "sked-bench memory --only four --time-limit 5", NULL},
+    [SUITE_arena] =
+        {"Schedules networks for the least peak memory, then for the least arena. Sets: four, one "
+         "(devices).",
+         "sked-bench arena --only one", NULL},
     [SUITE_hardware] =
         {"Pipelines EPFL circuits at clocks of 5, 10 and 20 gates, in the least stages. --only NAME "
          "takes the circuits whose names begin with NAME.",

@@ -31,9 +31,10 @@ static sked_status schedule_free(const sked_problem *p, const sked_run_options *
 }
 
 /* One network: what it takes freely, and what comes of the limit. */
-static sked_status run_network(const char *name, sked_problem *p, const sked_run_options *opt, totals *sum,
+static sked_status run_network(const char *name, sked_problem *p, const sked_run_options *opt, void *set,
                                sked_error *err)
 {
+    totals *sum = set;
     sked_result r = {.size = sizeof r};
     sked_error why = {0};
     double peak, makespan;
@@ -65,38 +66,15 @@ static sked_status run_network(const char *name, sked_problem *p, const sked_run
     return SKED_OK;
 }
 
-static sked_status run_row(const arguments *a, const char *name, int devices, totals *sum, sked_error *err)
-{
-    char part[300], path[1024];
-    sked_graph *g = NULL;
-    sked_problem p;
-    sked_run_options opt;
-    snprintf(part, sizeof part, "networks/%.200s.json", name);
-    const sked_status st = sked_graph_read(data_path(a, part, path, sizeof path), NULL, &g, err);
-    if (st != SKED_OK)
-        return st;
-    sked_problem_init(&p, g);
-    p.devices = devices;
-    p.lifetime = SKED_LIFETIME_FINISH;
-    sked_run_options_init(&opt);
-    opt.seed = (uint64_t)a->seed;
-    opt.threads = (int)a->threads;
-    opt.time_limit = isnan(a->time_limit) ? 5 : a->time_limit;
-    const sked_status ran = run_network(name, &p, &opt, sum, err);
-    sked_graph_destroy(g);
-    return ran;
-}
-
 static sked_status run_set(const arguments *a, const csv *networks, int devices, sked_error *err)
 {
     totals sum = {0};
-    sked_status st = SKED_OK;
+    sked_status st;
     printf("\n%d device%s, limit %.0f %% of the peak of the unlimited schedule\n", devices,
            devices == 1 ? "" : "s", 100 * share);
     printf("%-26s %6s %14s %14s %10s %10s %8s\n", "network", "ops", "peak", "limit", "schedule", "makespan",
            "s");
-    for (int row = 1; st == SKED_OK && row < networks->rows; row += (int)a->sample)
-        st = run_row(a, csv_get(networks, row, "name"), devices, &sum, err);
+    st = each_network(a, networks, devices, run_network, &sum, err);
     const int open = sum.networks - sum.refuted;
     if (st == SKED_OK)
         printf(
@@ -109,20 +87,5 @@ static sked_status run_set(const arguments *a, const csv *networks, int devices,
 
 sked_status bench_memory(arguments *a, sked_error *err)
 {
-    static const struct {
-        const char *name;
-        int devices;
-    } sets[] = {{"four", 4}, {"one", 1}};
-    char path[1024];
-    csv networks = {0};
-    sked_status st = SKED_OK;
-    if (!have_data(a))
-        return SKED_OK;
-    print_machine(a);
-    st = csv_read(data_path(a, "networks/networks.csv", path, sizeof path), &networks, err);
-    for (size_t k = 0; st == SKED_OK && k < sizeof sets / sizeof *sets; k++)
-        if (strncmp(sets[k].name, a->only, strlen(a->only)) == 0)
-            st = run_set(a, &networks, sets[k].devices, err);
-    csv_free(&networks);
-    return st;
+    return network_sets(a, run_set, err);
 }

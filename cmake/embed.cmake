@@ -31,7 +31,7 @@ endfunction()
 # The report page. Scripts in the order they run.
 set(SKED_PAGE ${CMAKE_SOURCE_DIR}/src/report/page)
 set(SKED_EMBED_SOURCES "")
-foreach(part "page;page.html" "style;style.css" "script;core.js;model.js;timeline.js;gantt.js;curves.js;schedule.js;plot.js;robust.js;loop.js;tradeoff.js;pipeline.js;progress.js;main.js")
+foreach(part "page;page.html" "style;style.css" "script;core.js;model.js;timeline.js;gantt.js;curves.js;arena.js;schedule.js;plot.js;robust.js;loop.js;tradeoff.js;pipeline.js;progress.js;main.js")
   list(POP_FRONT part name)
   list(TRANSFORM part PREPEND ${SKED_PAGE}/)
   sked_embed(${CMAKE_BINARY_DIR}/generated/embed_${name}.c ${name} ${part})

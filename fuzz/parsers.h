@@ -114,6 +114,20 @@ static inline bool same_schedule_bytes(const sked_schedule *a, const sked_schedu
     return true;
 }
 
+static inline bool same_addresses(const sked_schedule *a, const sked_schedule *b)
+{
+    if ((a->offset == NULL) != (b->offset == NULL) || a->copies != b->copies)
+        return false;
+    for (int32_t i = 0; a->offset != NULL && i < a->ops; i++)
+        if (a->offset[i] != b->offset[i])
+            return false;
+    for (int64_t k = 0; k < a->copies; k++)
+        if (a->copy_op[k] != b->copy_op[k] || a->copy_device[k] != b->copy_device[k] ||
+            a->copy_offset[k] != b->copy_offset[k])
+            return false;
+    return true;
+}
+
 static inline const char *check_schedule_again(const sked_problem *p, const sked_schedule *s)
 {
     sked_i_buffer text = {0};
@@ -123,7 +137,7 @@ static inline const char *check_schedule_again(const sked_problem *p, const sked
         wrong = "the schedule reads but cannot be written";
     else if (sked_schedule_parse("input", text.data, (size_t)text.size, p, &again, NULL) != SKED_OK)
         wrong = "the schedule written does not read";
-    else if (!same_schedule_bytes(s, again))
+    else if (!same_schedule_bytes(s, again) || !same_addresses(s, again))
         wrong = "the schedule written reads as another";
     sked_schedule_destroy(again);
     sked_i_buffer_free(&text);

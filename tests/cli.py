@@ -80,6 +80,36 @@ def every_writer_writes_and_check_agrees(folder):
 
 
 @test
+def addresses_are_shown_and_judged(folder):
+    graph, plan = os.path.join(folder, "g.json"), os.path.join(folder, "plan.json")
+    sizes = {"a": 4, "b": 7.5, "c": 4, "d": 12}
+    with open(graph, "w") as f:
+        json.dump({"format": "sked-graph-1", "ops": [{"name": n, "duration": 1, "memory": m} for n, m in sizes.items()],
+                   "edges": [["a", "b"], ["a", "c"], ["b", "d"], ["c", "d"]]}, f)
+    arena = ["--objective", "arena", "--align", 4]
+    files = [os.path.join(folder, name) for name in ("p.svg", "p.html")]
+    shown = json.loads(expect(run("schedule", graph, "--devices", 1, *arena, "--json", "-o", plan, "-o", files[0], "-o", files[1]), 0).stdout)
+    assert shown["value"] == shown["arena"] == sum(shown["device_arena"]) >= shown["peak_memory"] == 23.5, shown
+    assert "arena device 0" in open(files[0]).read() and '"arenas":[{"name":"arena device 0"' in open(files[1]).read().replace("\n", "")
+    text = expect(run("schedule", graph, "--devices", 1, *arena), 0).stdout
+    assert f"  arena          {shown['arena']}\n" in text and f", arena {shown['arena']}\n" in text, text
+    written = json.load(open(plan))
+    assert written["arena"] == shown["device_arena"] and all(op["offset"] % 4 == 0 for op in written["ops"]), written
+    assert json.loads(expect(run("check", graph, plan, "--offsets", "--align", 4, "--json"), 0).stdout)["arena"] == shown["arena"]
+    expect(run("check", graph, plan, "--offsets", "--align", 32), 8, "no multiple of 32")
+    for op in written["ops"]:
+        op["offset"] = 0
+    del written["arena"]
+    with open(plan, "w") as f:
+        json.dump(written, f)
+    expect(run("check", graph, plan), 8, "overlap at address 0")
+    expect(run("check", graph, path("cholesky.json"), "--offsets"), 5)
+    expect(run("schedule", graph, "--offsets", "--memory-limit", 23.5), 7, "not a proof")
+    expect(run("schedule", graph, "--offsets", "--memory-limit", 24), 0)
+    expect(run("schedule", graph, "--offsets", "--ii", 2), 6, "pipelined")
+
+
+@test
 def a_sweep_is_a_section_of_the_report(folder):
     files = [os.path.join(folder, name) for name in ("c.html", "c.svg", "c.json")]
     args = [x for file in files for x in ("-o", file)]
@@ -251,9 +281,9 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["shedule", graph], "schedule"), (["schedule"], "GRAPH"), (["schedule", graph, "--devises", 2], "devices"),
         (["schedule", graph, "--devices", 0], "devices"), (["schedule", graph, "--devices", "x"], "devices"),
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
-        (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
+        (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii, arena"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .v .csv .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .mlir .v .onnx .tflite .csv .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
         (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
@@ -1270,7 +1300,7 @@ def benchmarks_are_a_program_of_their_own(folder):
     usage = expect(bench("help"), 0).stdout
     assert usage == expect(bench("--help"), 0).stdout
     suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert sorted(suites) == ["gaus", "gflownet", "hardware", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
+    assert sorted(suites) == ["arena", "gaus", "gflownet", "hardware", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
     for suite in suites:
         assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
     assert bench().returncode == 2

@@ -437,9 +437,9 @@ def machines():
 
 
 def objectives():
-    every = [["--objective", name] for name in ("makespan", "resource", "memory", "cost", "ii")]
+    every = [["--objective", name] for name in ("makespan", "resource", "memory", "cost", "ii", "arena")]
     with_limits = [[*o, *limit] for o in every for limit in ([], ["--horizon", 20], ["--ii", 2], ["--horizon", 0], ["--ii", 1e300])]
-    return with_limits if DEEP else [*every[:1], ["--objective", "resource", "--horizon", 20], ["--objective", "memory"],
+    return with_limits if DEEP else [*every[:1], ["--objective", "resource", "--horizon", 20], ["--objective", "memory"], ["--objective", "arena"],
                                      ["--objective", "cost", "--horizon", 1e300], ["--objective", "ii"], ["--ii", 2]]
 
 
@@ -659,6 +659,8 @@ def command_for(command, folder, tiny):
     return {
         "schedule": ([tiny], on + [("method", "list"), ("time-limit", 1), ("quiet", None), ("json", None), ("output", "-.json"), ("output", "-.svg")]),
         "info": ([tiny], [("json", None)]), "check": ([tiny, place("plan.json")], [("json", None)]),
+        "compare": ([tiny, place("plan.json"), place("plan.json")], [("json", None)]),
+        "pack": ([os.path.join(SOURCE, "examples", "buffers.csv")], [("time-limit", 1), ("json", None)]),
         "convert": ([tiny, place("out.dot")], []), "generate": (["layered"], [("nodes", 6), ("output", "-.json")]),
         "sample": ([tiny], on + [("candidates", 3), ("quiet", None), ("output", "-.jsonl")]),
         "robust": ([tiny], on + [("target", "linear"), ("measurements", 2), ("iterations", 1), ("time-limit", 1), ("quiet", None), ("json", None), ("output", "-.curve.svg")]),

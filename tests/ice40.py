@@ -3,7 +3,6 @@
 
 Usage: ice40.py SKED SOURCE_FOLDER [PART]; PART runs only tests with it in their name.
 """
-import glob
 import json
 import os
 import random
@@ -78,10 +77,6 @@ def least(clock, folder):
     done = subprocess.run([SKED, "schedule", FIR, "--library", f"{folder}/true.json", "--clock", str(clock - 3), "--ii", "1",
                            "--objective", "memory", "--json"], capture_output=True, text=True, check=True)  # fmt: skip
     return json.loads(done.stdout)["value"]
-
-
-def left_over():
-    return set(glob.glob("/tmp/sked-ice40-*"))
 
 
 @test
@@ -253,27 +248,26 @@ def wrong_words(folder):
 @test
 def signals(folder):
     """Ctrl-C ends the tools, and nothing is left; nor where sked is killed."""
-    env = tools(folder, f"#!/bin/sh\necho $$ > {folder}/pid\nsleep 60\n")
+    env = tools(folder, f"#!/bin/sh\necho $$ $TMPDIR > {folder}/pid\nsleep 60\n")
     for number in (signal.SIGINT, signal.SIGKILL):
-        before = left_over()
         words = [SKED, "robust", FIR, "--library", LIBRARY, "--target", "ice40", "--clock", "14"]
         process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(200):
             if os.path.exists(f"{folder}/pid") and os.path.getsize(f"{folder}/pid") > 1:
                 break
             time.sleep(0.05)
-        assert left_over() - before
         with open(f"{folder}/pid", encoding="utf-8") as file:
-            tool = int(file.read())
+            tool, its = file.read().split()
+        assert its.startswith("/tmp/sked-ice40-") and os.path.isdir(its), its
         os.remove(f"{folder}/pid")
         process.send_signal(number)
         code = process.wait(timeout=20)
         assert code == (10 if number == signal.SIGINT else -9), code
         for _ in range(100):
-            if not left_over() - before and not os.path.exists(f"/proc/{tool}"):
+            if not os.path.exists(its) and not os.path.exists(f"/proc/{tool}"):
                 break
             time.sleep(0.05)
-        assert not left_over() - before, left_over() - before
+        assert not os.path.exists(its), its
         assert not os.path.exists(f"/proc/{tool}")
 
 

@@ -20,7 +20,7 @@ STANDS_ON = {
     "engine": ["form"],
     "method": ["engine", "report", "dist"],  # samples are written as reports are; ranks share a run
     "target": ["schedule"],
-    "report": ["schedule"],
+    "report": ["engine"],  # plans of memory are packed
     "dist": ["schedule", "backend"],  # a rank takes the GPU of its place
     "robust": ["method", "target"],
 }
@@ -125,7 +125,7 @@ def the_driver_is_private(tree):
 
 
 # What a user calls, and what calls a method on the user's behalf.
-CALLERS = ("src/method/method.c", "src/method/sweep.c")
+CALLERS = ("src/method/method.c", "src/method/sweep.c", "src/method/addressing.c")
 
 
 def methods_do_not_start_over(tree):
@@ -249,6 +249,7 @@ LOWERING = {
         "src/schedule/replay.c",  # the reference for times, of targets and tests
         "src/dist/best.c",
         "src/report/view.c",
+        "src/method/addressing.c",  # around whole runs: of the problem with addresses, which no method sees
         "src/target/transfer.c",  # a target's own machine
         "src/robust/model.c",  # the machine that is guessed
     },

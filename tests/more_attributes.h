@@ -11,5 +11,5 @@
     X(thickness, AMOUNT, 1, ALWAYS, "an amount of an edge") \
     X(slack, REAL, -2, USED, "any number of an edge")       \
     X(repeats, COUNT, 7, USED, "a whole number of an edge") \
-    X(inplace, FLAG, 0, USED, "a flag of an edge")
+    X(mark, FLAG, 0, USED, "a flag of an edge")
 #endif

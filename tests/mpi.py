@@ -87,6 +87,20 @@ def the_best_of_independent_seeds_reaches_rank_0():
     assert better > 0, "the second rank never won"
 
 
+def addresses_come_with_the_best_schedule():
+    """Of the rank that won, with its copies: what is written has passed the judge again."""
+    subprocess.run([SKED] + words("generate layered --nodes 40 --duration int:1,20 --memory int:1,9 -o g.json"), check=True)
+    better = 0
+    for seed in range(4):
+        line = f"schedule g.json --devices 2 --offsets --method list --set priority=random --set tries=1 --seed {seed} --json -o s.json"
+        one, two = (json.loads(run(n, line)[0]) for n in (1, 2))
+        run(1, "check g.json s.json --offsets")
+        with open("s.json") as f:
+            assert json.load(f)["arena"] == two["device_arena"], two
+        better += two["value"] < one["value"]
+    assert better > 0, "the second rank never won"
+
+
 MACHINE = "--devices 8 --latency 5 --bandwidth 0.2"
 WEAK = "--set steps=3 --set starts=1 --set polish=false --set restarts=0 --iterations 2"
 # Each form of search, brkga and gaus: method, problem, so few iterations that a better schedule is

@@ -920,6 +920,47 @@ static sked_status act_verilog(const void *data, sked_error *err)
     return st;
 }
 
+typedef struct model_case {
+    const char *path, *out;
+} model_case;
+
+/* Read, scheduled on one device for little memory, written back. */
+static sked_status act_model(const void *data, sked_error *err)
+{
+    const model_case *c = data;
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_result r = {.size = sizeof r};
+    sked_report_data report;
+    sked_status st = sked_graph_read(c->path, NULL, &g, err);
+    sked_problem_init(&p, g);
+    p.devices = 1;
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    sked_report_data_init(&report);
+    report.problem = &p;
+    report.source = c->path;
+    if (st == SKED_OK)
+        st = sked_method_run("list", &p, NULL, &r, err);
+    if (st == SKED_OK) {
+        report.schedule = r.schedule[0];
+        st = sked_report_write(&report, c->out, NULL, err);
+        sked_result_clear(&r);
+    }
+    sked_graph_destroy(g);
+    remove(c->out);
+    return st;
+}
+
+static void models(void **state)
+{
+    static const model_case cases[] = {
+        {SKED_SOURCE_DIR "/fuzz/seeds/onnx/tiny.onnx", SKED_BINARY_DIR "/test_alloc.onnx"},
+        {SKED_SOURCE_DIR "/fuzz/seeds/tflite/two.tflite", SKED_BINARY_DIR "/test_alloc.tflite"}};
+    (void)state;
+    for (int k = 0; k < 2; k++)
+        fail_everywhere(cases[k].path, act_model, &cases[k]);
+}
+
 static sked_status act_pipeline(const void *data, sked_error *err)
 {
     sked_robust_options opt;
@@ -1026,6 +1067,27 @@ static void memory_limits(void **state)
             c.problem.capacity = &unlimited;
             c.problem.memory_limit = 6;
             fail_everywhere(methods[m], act_method, &c);
+        }
+    sked_graph_destroy(g);
+}
+
+/* With a limit that the first packings break, and for the least arena. */
+static void addresses(void **state)
+{
+    (void)state;
+    const double unlimited = INFINITY;
+    sked_graph *g = NULL;
+    OK(build(9, &g, err));
+    for (int devices = 0; devices <= 2; devices += 2)
+        for (int least = 0; least < 2; least++) {
+            method_case c = {.method = "list"};
+            sked_problem_init(&c.problem, g);
+            c.problem.devices = devices;
+            c.problem.capacity = &unlimited;
+            c.problem.offsets = true;
+            c.problem.memory_limit = least ? INFINITY : 9;
+            c.problem.objective = least ? SKED_OBJECTIVE_ARENA : SKED_OBJECTIVE_MAKESPAN;
+            fail_everywhere("addresses", act_method, &c);
         }
     sked_graph_destroy(g);
 }
@@ -1152,7 +1214,7 @@ int main(void)
         cmocka_unit_test(hetero_devices), cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),
         cmocka_unit_test(onnx_reader),    cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
         cmocka_unit_test(packings),       cmocka_unit_test(loops),           cmocka_unit_test(targets),
-        cmocka_unit_test(pipelines),
+        cmocka_unit_test(pipelines),      cmocka_unit_test(addresses),       cmocka_unit_test(models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static void bad_values_are_refused(void **state)
         {"thickness", "edge 0 -> 0: thickness must be a finite number, 0 or more, not nan", NAN},
         {"slack", "edge 0 -> 0: slack must be a finite number, not nan", NAN},
         {"repeats", "edge 0 -> 0: repeats must be a whole number, 0 or more, not 2.14748e+09", 2147483648.0},
-        {"inplace", "edge 0 -> 0: inplace must be a number, not nan", NAN},
+        {"mark", "edge 0 -> 0: mark must be a number, not nan", NAN},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         sked_builder *b = NULL;

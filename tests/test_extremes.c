@@ -330,8 +330,8 @@ static void every_number_of_every_file(void **state)
     signal(SIGPROF, hang);
     for (int i = 0; i < n_parsers; i++) {
         const int numbers = try_parser(&parsers[i]);
-        const bool binary =
-            strcmp(parsers[i].name, "onnx") == 0 || strcmp(parsers[i].name, "safetensors") == 0;
+        const bool binary = strcmp(parsers[i].name, "onnx") == 0 || strcmp(parsers[i].name, "tflite") == 0 ||
+                            strcmp(parsers[i].name, "safetensors") == 0;
         if (numbers == 0 && !binary)
             fail_msg("the seeds of %s have no numbers", parsers[i].name);
     }

@@ -479,8 +479,8 @@ static void test_schemas(void **state)
     static const char *const graph[] = {"format", "name", "resources", "ops", "edges"};
     static const char *const op[] = {"name", "type", "durations", "demand", "delay", "verilog"};
     static const char *const edge[] = {"from", "to"};
-    static const char *const schedule[] = {"format",       "graph",    "devices", "machine",
-                                           "device_names", "makespan", "ii",      "ops"};
+    static const char *const schedule[] = {"format",   "graph", "devices", "machine", "device_names",
+                                           "makespan", "ii",    "ops",     "arena",   "transfers"};
     static const char *const fix[] = {"format", "ops"};
     json_t *s = load_json(SKED_SOURCE_DIR "/docs/sked-graph-1.schema.json"),
            *defs = json_object_get(s, "$defs");
@@ -492,7 +492,7 @@ static void test_schemas(void **state)
     check_schema_keys(edges, edge, 2, check_attributes(edges, true));
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-schedule-1.schema.json");
-    check_schema_keys(json_object_get(s, "properties"), schedule, 8, 0);
+    check_schema_keys(json_object_get(s, "properties"), schedule, 10, 0);
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-fix-1.schema.json");
     check_schema_keys(json_object_get(s, "properties"), fix, 2, 0);

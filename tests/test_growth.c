@@ -459,6 +459,59 @@ static void fill_safetensors(sked_i_buffer *out, int which, int64_t size)
     sked_i_buffer_free(&header);
 }
 
+/* ------------------------------------------------------------------ TFLite */
+
+static const char *const tflite_cases[] = {"a chain", "one tensor that all read", "inputs of one operator",
+                                           "one list that all operators share"};
+enum { n_tflite_cases = sizeof tflite_cases / sizeof *tflite_cases };
+
+static void put_words(sked_i_buffer *out, int count, const int64_t *word)
+{
+    for (int k = 0; k < count; k++)
+        sked_i_buffer_add(out, (const char *)&(uint32_t){(uint32_t)word[k]}, 4);
+}
+#define WORDS(out, ...) \
+    put_words((out), (int)(sizeof(int64_t[]){__VA_ARGS__} / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+
+/* An operator with its lists, of which that of the inputs may stand elsewhere, at `shared`. */
+static void put_operator(sked_i_buffer *out, int which, int64_t i, int64_t inputs, int64_t shared)
+{
+    const int64_t at = out->size;
+    WORDS(out, at - 12, shared ? shared - (at + 4) : 16, 4, 1, inputs + i);
+    if (shared)
+        return;
+    WORDS(out, inputs);
+    for (int64_t k = 0; k < inputs; k++)
+        WORDS(out, which == 0 ? inputs + i - 1 : k);
+}
+
+/* A model of about `size` bytes: tensors 0..inputs-1 are given, the next ones are made in turn. */
+static void fill_tflite(sked_i_buffer *out, int which, int64_t size)
+{
+    const int64_t ops = which == 2 ? 1 : size / 40;
+    const int64_t inputs = which == 2 ? size / 12 : which == 3 ? size / 40 : 1, tensors = inputs + ops;
+    const uint16_t fields[] = {4, 4, 10, 12, 0, 4, 8, 0, 12, 12, 4, 0, 0, 8};
+    WORDS(out, 36);
+    sked_i_buffer_add(out, "TFL3", 4);
+    sked_i_buffer_add(out, (const char *)fields, sizeof fields);
+    WORDS(out, 36 - 12, 8, 12, 1, 64 - 52, 1, 68 - 60, 64 - 8);   /* the root, two lists, a code */
+    WORDS(out, 68 - 24, 80 - 72, 84 + 8 * tensors - 76, tensors); /* the subgraph */
+    for (int64_t t = 0; t < tensors; t++)
+        WORDS(out, 4 * tensors);
+    for (int64_t t = 0; t < tensors; t++)
+        WORDS(out, out->size - 8);
+    const int64_t first = out->size + 4 + 4 * ops, shared = which == 3 ? first + 20 * ops : 0;
+    const int64_t stride = 20 + (shared ? 0 : 4 + 4 * inputs);
+    WORDS(out, ops);
+    for (int64_t i = 0; i < ops; i++)
+        WORDS(out, first + i * stride - out->size);
+    for (int64_t i = 0; i < ops; i++)
+        put_operator(out, which, i, inputs, shared);
+    WORDS(out, inputs);
+    for (int64_t k = 0; shared && k < inputs; k++)
+        WORDS(out, k);
+}
+
 /* ------------------------------------------------------------------ growth */
 
 typedef struct parse {
@@ -624,6 +677,8 @@ static int check_parser(const parser *p)
         }
     for (int k = 0; strcmp(p->name, "onnx") == 0 && k < n_onnx_cases; k++, cases++)
         check_growth(p, onnx_cases[k], fill_onnx, k);
+    for (int k = 0; strcmp(p->name, "tflite") == 0 && k < n_tflite_cases; k++, cases++)
+        check_growth(p, tflite_cases[k], fill_tflite, k);
     for (int k = 0; strcmp(p->name, "safetensors") == 0 && k < 2; k++, cases++)
         check_growth(p, k == 0 ? "metadata" : "tensors", fill_safetensors, k);
     return cases;

@@ -553,7 +553,9 @@ static const int32_t fixed_device[] = {-1, 0, -1, -1};
     X(memory_limit, 50)                   \
     X(lifetime, SKED_LIFETIME_FINISH)     \
     X(clock, 5)                           \
-    X(io, SKED_IO_ALIGNED)
+    X(io, SKED_IO_ALIGNED)                \
+    X(align, 64)                          \
+    X(offsets, true)
 FIELDS(FLIP)
 
 static void records_tell_problems_apart(void **state)

@@ -48,6 +48,8 @@ static bool suits(const sample *s, int report)
         return s->problem.clock > 0;
     if (strcmp(name, "verilog") == 0)
         return s->schedule->ii == 1;
+    if (strcmp(name, "onnx") == 0 || strcmp(name, "tflite") == 0)
+        return s->data.source != NULL;
     return true;
 }
 

@@ -318,7 +318,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_graph_profiled(const sked_graph *g, co
     X(RESOURCE, "resource", "sum over resources of the peak weighted load") \
     X(MEMORY, "memory", "peak memory of live values")                       \
     X(COST, "cost", "resource + alpha * communication")                     \
-    X(II, "ii", "initiation interval, then schedule length")
+    X(II, "ii", "initiation interval, then schedule length")                \
+    X(ARENA, "arena", "memory that values need at their addresses")
 
 typedef enum sked_objective {
 #define SKED_X(name, text, help) SKED_OBJECTIVE_##name,
@@ -329,10 +330,11 @@ typedef enum sked_objective {
 #define SKED_II_AUTO (-1.0)
 
 /* When a reader lets a value go. */
-#define SKED_LIFETIME_LIST(X)                                                                       \
-    X(AUTO, "auto", "finish with a memory limit or device memory, result with a clock, else start") \
-    X(START, "start", "a value lives until its last reader starts")                                 \
-    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")      \
+#define SKED_LIFETIME_LIST(X)                                                                    \
+    X(AUTO, "auto",                                                                              \
+      "finish with a memory limit, device memory or addresses, result with a clock, else start") \
+    X(START, "start", "a value lives until its last reader starts")                              \
+    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")   \
     X(RESULT, "result", "a value lives from when its result is there until its last reader starts: registers")
 typedef enum sked_lifetime {
 #define SKED_X(name, text, help) SKED_LIFETIME_##name,
@@ -374,6 +376,9 @@ typedef struct sked_problem {
     sked_lifetime lifetime;
     double clock; /* period, in the unit of delays: chained ops share a cycle (docs/hardware.md); 0: none */
     sked_io io;
+    int64_t align; /* addresses are multiples of it; preset 1 */
+    bool offsets;  /* values held get addresses, and limits of memory hold for arenas (docs/addresses.md);
+                      objective arena does it in any case */
 } sked_problem;
 SKED_API void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g);
 static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
@@ -410,6 +415,13 @@ typedef struct sked_schedule {
     int32_t *unit; /* units that ops hold, from 0 within each pool */
     int64_t *register_at; /* [ops + 1] where the registers of each op begin; or NULL */
     int32_t *registers;   /* that hold its value, one after another */
+    int64_t *offset;      /* [ops] address of each value where its op runs, -1: it needs no memory there; or
+                             NULL: no addresses, and none of those below */
+    int64_t copies;       /* of values on other devices */
+    int32_t *copy_op;     /* [copies] whose value it is, rising */
+    int32_t *copy_device; /* [copies] where, each once for an op */
+    int64_t *copy_offset; /* [copies] its address there */
+    int64_t *arena;       /* [devices, or 1 without] largest address + size on each */
 } sked_schedule;
 /* All ops at 0, on device 0; devices 0: without the array device. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out,
@@ -692,7 +704,8 @@ typedef struct sked_metrics {
     double peak_memory;   /* of values held at a time, copies on other devices included (docs/metrics.md) */
     double communication; /* steps spanned by edges with bytes > 0 */
     double transfer;      /* time added by edges between devices */
-    double value;         /* of p's objective */
+    double value;         /* of p's objective; arena: INFINITY without addresses */
+    double arena;         /* sum of the devices' arenas; 0 without addresses */
 } sked_metrics;
 SKED_INIT_OUTPUT(sked_metrics)
 /*
@@ -761,7 +774,10 @@ typedef struct sked_report_data {
     const struct sked_sweep_result *sweep; /* the curve whose knee the schedule is, or NULL; HTML shows it */
     sked_curve_point *const *curve; /* [n_curve] of the run that found the schedule (sked_result), or NULL */
     int32_t n_curve;
-    bool validated; /* the schedule is as a result, a report before or sked_schedule_validate left it */
+    bool validated;     /* the schedule is as a result, a report before or sked_schedule_validate left it */
+    const char *source; /* the file that the graph was read from, or NULL: a model is written back from it */
+    double *arena; /* [2], or NULL: filled by a model with addresses, bytes in the order written and in the
+                      file's */
 } sked_report_data;
 SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
 SKED_INIT_INPUT(sked_report_data)

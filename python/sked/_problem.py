@@ -32,6 +32,8 @@ class ProblemOptions(TypedDict, total=False):
     lifetime: str
     clock: Optional[float]
     io: str
+    offsets: bool
+    align: int
     fix_device: Any
     fix_start: Any
 
@@ -65,8 +67,8 @@ class Problem:
         machine: where; a number stands for that many equal devices, None for no devices (resource
             pools only).
         devices: that many equal devices, in place of a machine.
-        objective: "makespan", "resource", "memory", "cost" or "ii". None: makespan, or ii where ii
-            is "auto".
+        objective: "makespan", "resource", "memory", "cost", "ii" or "arena". None: makespan, or ii
+            where ii is "auto".
         horizon: latest finish allowed.
         ii: initiation interval of a pipelined loop, or "auto" to search for it.
         alpha: weight of communication in the cost objective.
@@ -74,6 +76,8 @@ class Problem:
         memory_limit: of all values held at a time.
         lifetime: "start", "finish" or "auto": when the last reader of a value lets it go; "result": as
             "start", and a value begins when its result is there. "auto" is "result" with a clock.
+        offsets: give every value that is held an address; arenas then keep the memory limits.
+        align: addresses are multiples of it.
         clock: clock period, in the unit of the ops' delays: ops in a chain share a cycle while they fit it.
         io: "free", or "aligned": ops without predecessors start at 0, and values without readers live
             to the end.
@@ -99,6 +103,8 @@ class Problem:
         lifetime: str = "auto",
         clock: Optional[float] = None,
         io: str = "free",
+        offsets: bool = False,
+        align: int = 1,
         fix_device: "Optional[ArrayLike]" = None,
         fix_start: "Optional[ArrayLike]" = None,
     ) -> None:
@@ -120,6 +126,7 @@ class Problem:
         p.objective = choice("objective", objective, names)
         p.lifetime = choice("lifetime", lifetime, lifetimes)
         p.io = choice("io", io, _named("sked_io", lib.sked_io_name))
+        fill(p, offsets=offsets, align=align)
         for field, value in (
             ("horizon", horizon),
             ("alpha", alpha),
@@ -141,6 +148,8 @@ class Problem:
             "lifetime": lifetime,
             "clock": clock,
             "io": io,
+            "offsets": offsets,
+            "align": align,
             "fix_device": kept[0],
             "fix_start": kept[1],
         }

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 20_000  # a picture of more ops is larger than what a notebook bears
 _ROW = np.dtype([("start", "f8"), ("finish", "f8"), ("device", "i4")])
+_COPY = np.dtype([("op", "i4"), ("device", "i4"), ("offset", "i8")])
 
 
 class ScheduledOp(NamedTuple):
@@ -107,7 +108,7 @@ class Schedule:
         return self._problem
 
     def __reduce__(self) -> Any:
-        if any(self.units) or any(self.op_registers):
+        if any(self.units) or any(self.op_registers) or self.offset is not None:
             return _read_again, (self.problem, self._written("schedule.json"))
         return _restored, (self.problem, self.start, self.device, float(self._c.ii))
 
@@ -150,6 +151,32 @@ class Schedule:
         return phase
 
     @property
+    def offset(self) -> "Optional[NDArray[np.int64]]":
+        """Address of every value where its op runs, -1: it needs no memory there; a read-only view.
+        None: the schedule has no addresses."""
+        if self._c.offset == ffi.NULL:
+            return None
+        return view(self._c.offset, len(self), "i8", self._c)  # type: ignore[no-any-return]
+
+    @property
+    def copies(self) -> "NDArray[np.void]":
+        """Addresses of values on other devices, one row each: op, device, offset."""
+        c, n = self._c, int(self._c.copies)
+        rows = np.empty(n, dtype=_COPY)
+        for field, data in (("op", c.copy_op), ("device", c.copy_device), ("offset", c.copy_offset)):
+            rows[field] = [data[k] for k in range(n)]
+        return rows
+
+    @property
+    def arena(self) -> "Optional[NDArray[np.int64]]":
+        """Largest address + size on every device (without devices: one number), a read-only view.
+        None: the schedule has no addresses."""
+        if self._c.arena == ffi.NULL:
+            return None
+        count = max(1, int(self._c.devices))
+        return view(self._c.arena, count, "i8", self._c)  # type: ignore[no-any-return]
+
+    @property
     def finish(self) -> "NDArray[np.float64]":
         """Finish of every op."""
         return self.start + self.problem.durations(self.device)
@@ -179,7 +206,7 @@ class Schedule:
 
     def metrics(self) -> Dict[str, float]:
         """What the library measures: makespan, speedup, idle (a share), resource, peak_memory,
-        communication, transfer, and the value of the objective."""
+        communication, transfer, arena, and the value of the objective."""
         out = ffi.new("sked_metrics *")
         out.size = ffi.sizeof("sked_metrics")
         call(lib.sked_schedule_measure, self.problem._c, self._c, out)
@@ -351,7 +378,7 @@ def _restored(problem: Problem, start: Any, device: Any, ii: float) -> Schedule:
 
 
 def _read_again(problem: Problem, written: str) -> Schedule:
-    """A schedule with units and registers, from its file."""
+    """A schedule with units, registers and addresses, from its file."""
     out, data = ffi.new("sked_schedule **"), written.encode()
     call(lib.sked_schedule_parse, b"pickled schedule", data, len(data), problem._c, out)
     owner = ffi.gc(out[0], lib.sked_schedule_destroy)

@@ -197,6 +197,36 @@ def test_diversity(diamond):
         sked.diversity([])
 
 
+def test_addresses(diamond, tmp_path):
+    sized = sked.from_arrays(diamond.duration, *diamond.edges.T, memory=[4, 7.5, 4, 12])
+    r = sked.schedule(sized, 1, objective="arena", align=4)
+    s = r.schedule
+    assert r.value == s.metrics()["arena"] == s.arena.sum() and s.arena.dtype == np.int64
+    assert (s.offset % 4 == 0).all() and not s.offset.flags.writeable and len(s.copies) == 0
+    assert sked.schedule(sized, 1).schedule.offset is None and sked.schedule(sized, 1).schedule.arena is None
+    two = sked.schedule(sized, 2, offsets=True).schedule
+    assert two.arena.shape == (2,) and two.copies.dtype.names == ("op", "device", "offset")
+    for row in two.copies:
+        assert two.device[row["op"]] != row["device"] and row["offset"] >= 0
+    again = pickle.loads(pickle.dumps(two))
+    assert (again.offset == two.offset).all() and (again.copies == two.copies).all()
+    two.save(tmp_path / "s.json")
+    read = sked.read_schedule(tmp_path / "s.json", sized, 2, offsets=True)
+    read.validate()
+    assert (read.arena == two.arena).all()
+    wrong = json.loads((tmp_path / "s.json").read_text())
+    for op in wrong["ops"]:
+        op["offset"] = 0
+    del wrong["arena"], wrong["transfers"]
+    (tmp_path / "s.json").write_text(json.dumps(wrong))
+    with pytest.raises(sked.InvalidScheduleError, match="address"):
+        sked.read_schedule(tmp_path / "s.json", sized, 2, offsets=True).validate()
+    with pytest.raises(sked.ArgumentError, match="align must be"):
+        sked.schedule(sized, 1, objective="arena", align=0)
+    with pytest.raises(TypeError, match="offsets"):
+        sked.schedule(sized, 1, offsets="yes")
+
+
 def test_one_op_by_its_name(diamond):
     s = sked.schedule(diamond, 2).schedule
     c = s["c"]

@@ -72,4 +72,34 @@ static inline uint32_t sked_i_set_first(const sked_i_set *s)
         i = i << 6 | (uint32_t)__builtin_ctzll(s->level[d][i]);
     return i;
 }
+
+/* Least member from i on, where there is one. */
+static inline uint32_t sked_i_set_from(const sked_i_set *s, uint32_t i)
+{
+    int d = 0;
+    while (s->level[d][i >> 6] >> (i & 63) == 0) {
+        i = (i >> 6) + 1;
+        d++;
+        assert(d < s->depth);
+    }
+    i += (uint32_t)__builtin_ctzll(s->level[d][i >> 6] >> (i & 63));
+    while (d-- > 0)
+        i = i << 6 | (uint32_t)__builtin_ctzll(s->level[d][i]);
+    return i;
+}
+
+/* Greatest member below i; -1: none. */
+static inline int64_t sked_i_set_below(const sked_i_set *s, uint32_t i)
+{
+    for (int d = 0; d < s->depth; d++, i >>= 6) {
+        uint64_t word = s->level[d][i >> 6] & ((UINT64_C(1) << (i & 63)) - 1);
+        if (word == 0)
+            continue;
+        i = (i & ~UINT32_C(63)) | (uint32_t)(63 - __builtin_clzll(word));
+        while (d-- > 0)
+            i = i << 6 | (uint32_t)(63 - __builtin_clzll(s->level[d][i]));
+        return i;
+    }
+    return -1;
+}
 #endif

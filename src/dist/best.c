@@ -156,16 +156,60 @@ static bool better(const outcome *a, const outcome *b)
 /* The winner's result on its way to rank 0, before its best schedule. */
 typedef struct delivery {
     double ii;
+    int64_t copies; /* with addresses, -1: it has none */
     char method[sizeof((sked_result *)0)->method];
 } delivery;
 
+/* The arrays of a schedule's addresses, and their sizes. */
+enum { address_arrays = 5 };
+typedef struct row {
+    void *data;
+    int64_t size;
+} row;
+
+static void list_addresses(const sked_schedule *s, row rows[address_arrays])
+{
+    const int64_t arenas = s->devices > 0 ? s->devices : 1;
+    const row all[address_arrays] = {{s->offset, s->ops * (int64_t)sizeof *s->offset},
+                                     {s->arena, arenas * (int64_t)sizeof *s->arena},
+                                     {s->copy_op, s->copies * (int64_t)sizeof *s->copy_op},
+                                     {s->copy_device, s->copies * (int64_t)sizeof *s->copy_device},
+                                     {s->copy_offset, s->copies * (int64_t)sizeof *s->copy_offset}};
+    memcpy(rows, all, sizeof all);
+}
+
+static sked_status send_addresses(const sked_schedule *s, sked_error *err)
+{
+    row rows[address_arrays];
+    sked_status st = SKED_OK;
+    list_addresses(s, rows);
+    for (int k = 0; st == SKED_OK && s->offset != NULL && k < address_arrays; k++)
+        if (rows[k].size > 0)
+            st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, rows[k].data, rows[k].size, err);
+    return st;
+}
+
+static sked_status read_addresses(int from, int64_t copies, sked_schedule *s, sked_error *err)
+{
+    row rows[address_arrays];
+    sked_status st = copies >= 0 ? sked_i_schedule_add_addresses(s, copies, err) : SKED_OK;
+    list_addresses(s, rows);
+    for (int k = 0; st == SKED_OK && copies >= 0 && k < address_arrays; k++)
+        if (rows[k].size > 0)
+            st = sked_i_dist_read(from, SKED_I_MAIL_SCHEDULE, rows[k].data, rows[k].size, err);
+    return st;
+}
+
 static sked_status send_best(const sked_result *r, sked_error *err)
 {
-    delivery d = {.ii = r->schedule[0]->ii};
+    const sked_schedule *s = r->schedule[0];
+    delivery d = {.ii = s->ii, .copies = s->offset != NULL ? s->copies : -1};
     assert(sked_dist_rank() > 0 && r->count > 0);
     memcpy(d.method, r->method, sizeof d.method);
-    const sked_status st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err);
-    return st == SKED_OK ? sked_i_dist_send_schedule(0, SKED_I_MAIL_SCHEDULE, r->schedule[0], err) : st;
+    sked_status st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err);
+    if (st == SKED_OK)
+        st = sked_i_dist_send_schedule(0, SKED_I_MAIL_SCHEDULE, s, err);
+    return st == SKED_OK ? send_addresses(s, err) : st;
 }
 
 /* Rank 0 puts it in the place of its own result. */
@@ -180,6 +224,7 @@ static sked_status take_best(const sked_problem *p, int winner, sked_result *r, 
     SKED_NEW(fresh.schedule, 1);
     SKED_TRY(sked_i_dist_read(winner, SKED_I_MAIL_SCHEDULE, &d, sizeof d, err));
     SKED_TRY(sked_i_dist_read_schedule(winner, SKED_I_MAIL_SCHEDULE, s, err));
+    SKED_TRY(read_addresses(winner, d.copies, s, err));
     s->ii = d.ii;
     snprintf(fresh.method, sizeof fresh.method, "%s", d.method);
     SKED_TRY(sked_schedule_validate(p, s, err));

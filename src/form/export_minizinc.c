@@ -221,6 +221,7 @@ static void write_objective(const sked_i_program *m, sked_i_buffer *out)
         write_cost(m, out);
         return;
     case SKED_OBJECTIVE_RESOURCE:
+    case SKED_OBJECTIVE_ARENA: /* refused by sked_i_program_create */
         break;
     }
     sked_i_buffer_text(out, "solve minimize ");

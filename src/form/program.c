@@ -209,6 +209,7 @@ static sked_status check_problem(const sked_problem *p, sked_error *err)
          "a model by time steps takes identical devices: heterogeneous devices or links, or "
          "memory of devices, have none"},
         {sked_i_has_memory_limit(p), "a model by time steps has no memory limits"},
+        {sked_i_has_addresses(p), "a model by time steps has no addresses"},
         {!sked_i_problem_integral(p),
          "a model by time steps needs durations, lags and transfers that are whole numbers"},
         {p->objective == SKED_OBJECTIVE_II && !(p->ii > 0),

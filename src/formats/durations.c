@@ -1,5 +1,6 @@
 #include "formats/durations.h"
 
+#include <math.h>
 #include <string.h>
 
 void sked_i_duration_write(sked_i_buffer *out, bool first, const char *on, double time)
@@ -95,4 +96,11 @@ void sked_i_delay_write(sked_i_buffer *text, double in, double out)
         sked_i_buffer_number_after(text, ",\"out\":", out);
         sked_i_buffer_char(text, '}');
     }
+}
+
+double sked_i_duration_estimate(double flops, double bytes)
+{
+    const double flop_per_microsecond = 1e5, bytes_per_microsecond = 1e4;
+    const double time = fmax(flops / flop_per_microsecond, bytes / bytes_per_microsecond);
+    return !(time >= 1 && time <= 0x1p53) ? 1 : ceil(time);
 }

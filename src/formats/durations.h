@@ -28,4 +28,9 @@ void sked_i_durations_text(const sked_graph *g, int32_t op, const char *key, ske
 SKED_MUST_CHECK sked_status sked_i_durations_add(const sked_i_source *source, const char *at,
                                                  const char *text, sked_builder *b, int32_t op,
                                                  sked_error *err);
+/*
+ * A first estimate of what an op takes, in microseconds on a core of 100 GFLOP/s and 10 GB/s: the longer of
+ * computing and moving, whole, at least 1.
+ */
+double sked_i_duration_estimate(double flops, double bytes);
 #endif

@@ -7,8 +7,10 @@
 #include "formats/format.h"
 #include "formats/onnx_devices.h"
 #include "formats/onnx_dims.h"
+#include "formats/onnx_operators.h"
 #include "formats/onnx_shapes.h"
 #include "formats/onnx_wire.h"
+#include "graph/attributes.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -129,6 +131,7 @@ typedef struct reader {
     int32_t *sources, *tensor_mark, *op_mark;
     double *bytes_from;
     int64_t n_sources;
+    bool *alone, *passing; /* [nodes] makes one tensor; and that is no result of the graph */
 } reader;
 
 static int32_t find_tensor(const reader *r, const char *name)
@@ -311,11 +314,50 @@ static void note_captured(reader *r, int32_t op, const Onnx__GraphProto *inner)
             note_input(r, op, inner->output[i]->name);
 }
 
+/* The only tensor that a node makes; -1: it makes several, or none. */
+static int32_t only_output(const reader *r, const Onnx__NodeProto *node)
+{
+    int32_t only = -1;
+    for (size_t k = 0; k < node->n_output; k++) {
+        if (node->output[k][0] != 0 && only >= 0)
+            return -1;
+        only = node->output[k][0] != 0 ? find_tensor(r, node->output[k]) : only;
+    }
+    return only;
+}
+
+/* What nodes make that may be written over, or over something: a tensor alone. Results of the graph stay. */
+static sked_status find_alone(reader *r)
+{
+    const size_t n = r->graph->n_node;
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    bool *is_result;
+    SKED_OWN0(&r->arena, is_result, r->scope.names.count);
+    SKED_OWN(&r->arena, r->alone, (int64_t)n);
+    SKED_OWN(&r->arena, r->passing, (int64_t)n);
+    for (size_t k = 0; k < r->graph->n_output; k++) {
+        const int32_t t = r->graph->output[k]->name ? find_tensor(r, r->graph->output[k]->name) : -1;
+        if (t >= 0)
+            is_result[t] = true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const int32_t t = only_output(r, r->graph->node[i]);
+        r->alone[i] = t >= 0;
+        r->passing[i] = t >= 0 && !is_result[t];
+    }
+cleanup:
+    return st;
+}
+
 static sked_status add_edges(reader *r)
 {
     sked_status st = SKED_OK;
     sked_error *err = r->err;
     const int64_t n = (int64_t)r->graph->n_node;
+    double value[sked_i_edge_attributes];
+    SKED_TRY(find_alone(r));
+    sked_i_edge_presets(value);
     SKED_OWN(&r->arena, r->sources, n);
     SKED_OWN(&r->arena, r->bytes_from, n);
     SKED_OWN(&r->arena, r->op_mark, n);
@@ -328,9 +370,11 @@ static sked_status add_edges(reader *r)
         for (size_t k = 0; k < node->n_input; k++)
             note_input(r, i, node->input[k]);
         note_inner(r, i, node);
+        const bool over = r->alone[i] && sked_i_onnx_is_elementwise(node);
         for (int64_t k = 0; k < r->n_sources; k++) {
-            const sked_edge edge = {r->sources[k], i, NAN, r->bytes_from[r->sources[k]], 0};
-            SKED_TRY(sked_builder_add_edge(r->b, &edge, err));
+            value[sked_i_edge_bytes] = r->bytes_from[r->sources[k]];
+            value[sked_i_edge_inplace] = over && r->passing[r->sources[k]];
+            SKED_TRY(sked_i_builder_add_edge(r->b, r->sources[k], i, value, err));
         }
     }
 cleanup:

@@ -175,6 +175,81 @@ const sked_i_onnx_operator *sked_i_onnx_operator_find(const sked_i_onnx_index *x
     return k >= 0 ? &operators[x->row[k]] : NULL;
 }
 
+bool sked_i_onnx_is_elementwise(const Onnx__NodeProto *node)
+{
+    static const char *const names[] = {"Abs",
+                                        "Acos",
+                                        "Acosh",
+                                        "Add",
+                                        "And",
+                                        "Asin",
+                                        "Asinh",
+                                        "Atan",
+                                        "Atanh",
+                                        "BitShift",
+                                        "BitwiseAnd",
+                                        "BitwiseNot",
+                                        "BitwiseOr",
+                                        "BitwiseXor",
+                                        "Cast",
+                                        "Ceil",
+                                        "Celu",
+                                        "Clip",
+                                        "Cos",
+                                        "Cosh",
+                                        "Div",
+                                        "Elu",
+                                        "Equal",
+                                        "Erf",
+                                        "Exp",
+                                        "Floor",
+                                        "Gelu",
+                                        "Greater",
+                                        "GreaterOrEqual",
+                                        "HardSigmoid",
+                                        "HardSwish",
+                                        "LeakyRelu",
+                                        "Less",
+                                        "LessOrEqual",
+                                        "Log",
+                                        "Max",
+                                        "Mean",
+                                        "Min",
+                                        "Mish",
+                                        "Mod",
+                                        "Mul",
+                                        "Neg",
+                                        "Not",
+                                        "Or",
+                                        "PRelu",
+                                        "Pow",
+                                        "Reciprocal",
+                                        "Relu",
+                                        "Round",
+                                        "Selu",
+                                        "Shrink",
+                                        "Sigmoid",
+                                        "Sign",
+                                        "Sin",
+                                        "Sinh",
+                                        "Softplus",
+                                        "Softsign",
+                                        "Sqrt",
+                                        "Sub",
+                                        "Sum",
+                                        "Swish",
+                                        "Tan",
+                                        "Tanh",
+                                        "ThresholdedRelu",
+                                        "Where",
+                                        "Xor"};
+    const bool own = node->domain == NULL || node->domain[0] == 0 || strcmp(node->domain, "ai.onnx") == 0;
+    for (size_t k = 0; own && node->op_type != NULL && k < sizeof names / sizeof *names; k++)
+        if (strcmp(names[k], node->op_type) == 0)
+            return true;
+    return false;
+}
+
 /* ------------------------------------------------------------------ element types */
 
 static int32_t type_of_input(const call *c, size_t k)

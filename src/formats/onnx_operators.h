@@ -20,6 +20,11 @@ typedef struct sked_i_onnx_operator {
 /* NULL: not in the table. O(1). */
 const sked_i_onnx_operator *sked_i_onnx_operator_find(const sked_i_onnx_index *x,
                                                       const Onnx__NodeProto *node);
+/*
+ * Does every element of the result depend on the elements of the same place alone, in inputs of its size?
+ * Then it may be written over such an input. O(1).
+ */
+bool sked_i_onnx_is_elementwise(const Onnx__NodeProto *node);
 /* TensorProto.DataType of output k by the table; 0: unknown. */
 int32_t sked_i_onnx_output_type(const sked_i_onnx_call *c, const sked_i_onnx_operator *o, size_t k);
 /*

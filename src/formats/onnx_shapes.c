@@ -1,5 +1,6 @@
 #include "formats/onnx_shapes.h"
 
+#include "formats/durations.h"
 #include "formats/onnx_operators.h"
 
 #include <string.h>
@@ -9,7 +10,6 @@ typedef sked_i_onnx_call call;
 typedef sked_i_onnx_scope scope;
 typedef sked_i_onnx_shapes shapes;
 
-static const double flop_per_microsecond = 1e5, bytes_per_microsecond = 1e4;
 enum { max_calls = 24 }; /* functions inside functions */
 
 /* ------------------------------------------------------------------ scopes */
@@ -269,8 +269,7 @@ static double cost(const call *c, const sked_i_onnx_operator *row)
         made += sked_i_onnx_bytes(&c->out[i]);
     const double moved = row->work == SKED_I_ONNX_COPY ? 2 * made : made + read;
     const double computed = isnan(c->flops) ? sked_i_onnx_elements(&c->out[0]) : c->flops;
-    const double time = fmax(computed / flop_per_microsecond, moved / bytes_per_microsecond);
-    return isnan(computed) || !(time >= 1 && time <= 0x1p53) ? 1 : ceil(time);
+    return isnan(computed) ? 1 : sked_i_duration_estimate(computed, moved);
 }
 
 /* The graph's tensor takes what a rule found; a shape that the file states stays. */

@@ -1,8 +1,7 @@
 /* The protobuf wire format, for what has to be looked at before or beside protobuf-c. */
 #ifndef SKED_FORMATS_ONNX_WIRE_H
 #define SKED_FORMATS_ONNX_WIRE_H
-#include <stddef.h>
-#include <stdint.h>
+#include "formats/format.h"
 
 /* Reads a varint; NULL: it does not end. */
 static inline const uint8_t *sked_i_onnx_varint(const uint8_t *at, const uint8_t *end, uint64_t *out)
@@ -31,4 +30,9 @@ static inline const uint8_t *sked_i_onnx_skip(const uint8_t *at, const uint8_t *
     at = sked_i_onnx_varint(at, end, length);
     return at && *length <= (uint64_t)(end - at) ? at + *length : NULL;
 }
+
+/* onnx_write.c: the model, which the reader has taken and which has n nodes, with node order[k] at place k.
+ */
+SKED_MUST_CHECK sked_status sked_i_onnx_write(const sked_i_source *source, int32_t n, const int32_t *order,
+                                              sked_i_buffer *out, sked_error *err);
 #endif

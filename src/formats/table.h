@@ -11,6 +11,7 @@
     X(dot)                  \
     X(graphml)              \
     X(onnx)                 \
+    X(tflite)               \
     X(gml)                  \
     X(blif)                 \
     X(aiger)                \

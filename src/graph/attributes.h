@@ -37,6 +37,7 @@
     X(distance, COUNT, 0, ALWAYS, "iterations that it crosses")                             \
     X(order, FLAG, 0, USED, "it orders its ops and passes no value")                        \
     X(operand, COUNT, 0, USED, "operands of an op stand by this number, then by their ops") \
+    X(inplace, FLAG, 0, USED, "its second op may write its result over the value")          \
     SKED_I_MORE_EDGE_ATTRIBUTES(X)
 
 #define SKED_I_TYPE_AMOUNT double

@@ -74,6 +74,24 @@ cleanup:
     return st;
 }
 
+sked_status sked_i_memory_limits_order(sked_i_run *run, int64_t effort, int32_t *order, sked_error *err)
+{
+    sked_i_memory_limits x = {.client = {.over = is_over}, .limit = &run->limit};
+    sked_problem p = *run->problem;
+    sked_status st = SKED_OK;
+    p.objective = SKED_OBJECTIVE_MAKESPAN;
+    p.memory_limit = sked_i_run_bound(run); /* no plan is below it: the one that exceeds it least is best */
+    sked_i_rng_seed(&x.client.rng, run->options->seed, 0);
+    SKED_TRY(sked_i_stores_make(&p, run->costs, &x.model, err));
+    SKED_TRY(sked_i_memory_plan_make(&x.arena, p.graph->n_ops, &x.plan, err));
+    SKED_TRY(sked_i_memory_plan_find(&x.model, &x.client, effort, NULL, NULL, &x.plan, err));
+    sked_i_run_evaluated(run, x.client.evaluations);
+    memcpy(order, x.plan.order, (size_t)p.graph->n_ops * sizeof *order);
+cleanup:
+    sked_i_memory_limits_close(&x);
+    return st;
+}
+
 void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked_error *err)
 {
     enum { effort = 40 };

@@ -20,6 +20,10 @@ SKED_MUST_CHECK sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t e
                                                       sked_i_memory_limits *x, sked_error *err);
 void sked_i_memory_limits_close(sked_i_memory_limits *x);
 
+/* order[ops]: one after the other, of the least peak found; objective memory on one device. */
+SKED_MUST_CHECK sked_status sked_i_memory_limits_order(sked_i_run *run, int64_t effort, int32_t *order,
+                                                       sked_error *err);
+
 /* Adds the smallest limit known to work to the refusal of a problem whose only limit is that of all devices.
  */
 void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked_error *err);

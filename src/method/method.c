@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "dist/dist.h"
+#include "method/addressing.h"
 #include "method/memory_limits.h"
 #include "problem/bounds.h"
 #include "problem/lower.h"
@@ -20,6 +21,7 @@ void sked_run_options_init_sized(sked_run_options *opt, size_t size)
 /* What the problem and the options ask of a method. */
 static uint32_t needed_features(const sked_problem *p, const sked_run_options *opt)
 {
+    enum { SKED_CAN_ARENA = SKED_CAN_MEMORY }; /* addresses come after the method */
     static const uint32_t objective[] = {
 #define SKED_X(name, text, help) SKED_CAN_##name,
         SKED_OBJECTIVE_LIST(SKED_X)
@@ -273,6 +275,8 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
         return sked_i_method_unknown(method != NULL ? method : "", err);
     if (check_options(opt, err) != SKED_OK)
         return SKED_ERR_ARGUMENT;
+    if (sked_i_has_addresses(p))
+        return sked_i_addresses_run(method, p, opt, out, err);
     const double begin = sked_clock();
     const bool locked = sked_i_costs_lock(false); /* a method may run others on problems of its own */
     sked_i_lowered low = {0};

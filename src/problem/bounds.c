@@ -255,6 +255,24 @@ sked_status sked_i_cost_bound(const sked_problem *p, double communication, doubl
     return st;
 }
 
+/* Where ops write over what they read, it is certain only that it is held until they start, and what one op
+ * needs. */
+static sked_status addressed_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                                   const char **why, sked_error *err)
+{
+    sked_problem loose = *p;
+    double one = 0;
+    if (!sked_i_writes_over(p))
+        return memory_bound(p, effort, bound, why, err);
+    loose.lifetime = SKED_LIFETIME_START;
+    sked_status st = memory_bound(&loose, effort, bound, why, err);
+    if (st == SKED_OK)
+        st = sked_i_least_peak(p, &one, err);
+    if (st == SKED_OK)
+        keep(one, "values that must be held while one op runs, or at the end", bound, why);
+    return st;
+}
+
 static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
                                const char **reason, sked_error *err)
 {
@@ -266,7 +284,8 @@ static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort 
     case SKED_OBJECTIVE_II:
         return ii_bound(p, bound, reason, err);
     case SKED_OBJECTIVE_MEMORY:
-        return memory_bound(p, effort, bound, reason, err);
+    case SKED_OBJECTIVE_ARENA: /* what is held at a time has addresses of its own */
+        return addressed_bound(p, effort, bound, reason, err);
     case SKED_OBJECTIVE_RESOURCE:
         *reason = "work spread over the time it must fall in";
         return resource_bound(p, bound, err);

@@ -47,12 +47,25 @@ static void count(need *x, int32_t op, int32_t value)
         x->part[value] = x->g->memory[value];
 }
 
+/* Could the result of op be written over an input? Then one of the two is counted. */
+static bool may_write_over(const need *x, int32_t op)
+{
+    const sked_graph *g = x->g;
+    if (!sked_i_writes_over(x->p))
+        return false;
+    for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
+        if (g->edge_inplace[g->pred_edge[k]] && g->memory[g->pred_op[k]] == g->memory[op])
+            return true;
+    return false;
+}
+
 /* Result and inputs of one op. */
 static void count_own(need *x, int32_t op)
 {
     const sked_graph *g = x->g;
     int32_t last = -1;
-    count(x, op, op);
+    if (!may_write_over(x, op))
+        count(x, op, op);
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
         const int64_t e = g->pred_edge[k];
         if (g->edge_distance[e] > 0 || !sked_i_passes(g, e) || !(g->edge_lag[e] >= 0) ||

@@ -115,6 +115,7 @@ sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
         {(p->ii >= 0 && p->ii < INFINITY) || p->ii == SKED_II_AUTO,
          "the initiation interval must be above 0, or auto"},
         {p->alpha >= 0 && p->alpha < INFINITY, "alpha must be a finite number, 0 or more"},
+        {p->align >= 1 && p->align <= SKED_I_MOST_ALIGN, "align must be from 1 to 1073741824"},
     };
     for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
         if (!rules[k].fine)
@@ -124,6 +125,23 @@ sked_status sked_i_problem_check_ranges(const sked_problem *p, sked_error *err)
             return sked_i_fail(err, SKED_ERR_ARGUMENT, "capacity of '%s' must be 0 or more",
                                sked_graph_resource_name(p->graph, r));
     return check_fixed_ranges(p, err);
+}
+
+/* Addresses are whole numbers below 2^53: those of any schedule, each value in one place on every device. */
+static sked_status check_addresses(const sked_problem *p, sked_error *err)
+{
+    double all = 0;
+    if (!sked_i_has_addresses(p))
+        return SKED_OK;
+    if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II || sked_i_lifetime(p) == SKED_LIFETIME_RESULT)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "addresses go with neither pipelined schedules nor lifetime result");
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        all += p->graph->memory[i] > 0 ? ceil(p->graph->memory[i]) + (double)p->align : 0;
+    if (!(all * (p->devices > 1 ? p->devices : 1) < 0x1p53))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "addresses need values whose sizes add up to less than 2^53 over all devices");
+    return SKED_OK;
 }
 
 static sked_status check_support(const sked_problem *p, sked_error *err)
@@ -426,7 +444,7 @@ static sked_status check_inputs(const sked_problem *p, sked_error *err)
 sked_status sked_i_problem_check_asked(const sked_problem *p, sked_error *err)
 {
     static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
-        sked_i_clock_check, check_support, check_fixed, check_inputs};
+        sked_i_clock_check, check_support, check_addresses, check_fixed, check_inputs};
     sked_status st = SKED_OK;
     for (size_t i = 0; st == SKED_OK && i < sizeof checks / sizeof *checks; i++)
         st = checks[i](p, err);

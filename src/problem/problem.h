@@ -6,7 +6,7 @@
 #include <assert.h>
 
 /* Devices a machine or a schedule may have: work on them takes memory for each, used or not. */
-enum { SKED_I_MOST_DEVICES = 1000000 };
+enum { SKED_I_MOST_DEVICES = 1000000, SKED_I_MOST_ALIGN = 1 << 30 };
 
 /* Capacity of a resource on p's machine. */
 static inline double sked_i_capacity(const sked_problem *p, int32_t resource)
@@ -45,18 +45,28 @@ static inline bool sked_i_has_memory_limit(const sked_problem *p)
 {
     return p->memory_limit < INFINITY || sked_i_has_device_memory(p);
 }
+/* Do values get addresses? */
+static inline bool sked_i_has_addresses(const sked_problem *p)
+{
+    return p->offsets || p->objective == SKED_OBJECTIVE_ARENA;
+}
 /* What lifetime auto stands for. */
 static inline sked_lifetime sked_i_lifetime(const sked_problem *p)
 {
-    return p->lifetime != SKED_LIFETIME_AUTO ? p->lifetime
-           : p->clock > 0                    ? SKED_LIFETIME_RESULT
-           : sked_i_has_memory_limit(p)      ? SKED_LIFETIME_FINISH
-                                             : SKED_LIFETIME_START;
+    return p->lifetime != SKED_LIFETIME_AUTO                       ? p->lifetime
+           : p->clock > 0                                          ? SKED_LIFETIME_RESULT
+           : sked_i_has_memory_limit(p) || sked_i_has_addresses(p) ? SKED_LIFETIME_FINISH
+                                                                   : SKED_LIFETIME_START;
 }
 /* Do readers hold a value until they finish? */
 static inline bool sked_i_holds_to_finish(const sked_problem *p)
 {
     return sked_i_lifetime(p) == SKED_LIFETIME_FINISH;
+}
+/* With addresses: may ops write their results over what they read (docs/addresses.md)? */
+static inline bool sked_i_writes_over(const sked_problem *p)
+{
+    return p->graph->edge_inplace != NULL && sked_i_has_addresses(p) && sked_i_holds_to_finish(p);
 }
 /*
  * From the start of an op until its result is there, for lifetime result: the least lag to a reader, without

@@ -8,12 +8,19 @@
 #include "report/profiles.h"
 #include "report/progress.h"
 #include "report/report.h"
+#include "report/shelves.h"
 #include "report/tradeoff.h"
 
 #include <stdio.h>
 
 static const int32_t max_ops = 5000000;   /* browsers hold about half a gigabyte in one string */
 static const int64_t max_edges = 4000000; /* beyond: the page says that it has none */
+
+/* What stands below the Gantt. */
+typedef struct shown {
+    sked_i_curves curves;
+    sked_i_shelves blocks;
+} shown;
 
 /* ------------------------------------------------------------------ columns */
 
@@ -149,6 +156,31 @@ static void add_curves(const sked_i_curves *curves, sked_i_buffer *b)
     sked_i_buffer_char(b, ']');
 }
 
+/* The arenas in use, the first of very many. */
+static void add_arenas(const sked_i_view *v, const sked_i_shelves *x, sked_i_buffer *b)
+{
+    enum { most_arenas = 64 };
+    int written = 0;
+    char name[280];
+    begin_column(b, "arenas");
+    for (int32_t d = 0; d < x->devices && written < most_arenas; d++) {
+        const sked_i_shelved *at = x->at + x->first[d];
+        const int64_t n = x->first[d + 1] - x->first[d];
+        if (n == 0)
+            continue;
+        sked_i_buffer_text(b, written++ > 0 ? ",\n{\"name\":" : "{\"name\":");
+        sked_i_buffer_json(b, sked_i_shelves_name(v, x, d, name, sizeof name));
+        sked_i_buffer_format(b, ",\"size\":%lld", (long long)v->schedule->arena[d]);
+        COLUMN(b, "op", n, sked_i_buffer_int(b, at[i].op));
+        COLUMN(b, "begin", n, add_number(b, at[i].begin));
+        COLUMN(b, "end", n, add_number(b, at[i].end));
+        COLUMN(b, "low", n, sked_i_buffer_int(b, at[i].address));
+        COLUMN(b, "sizes", n, sked_i_buffer_int(b, at[i].size));
+        sked_i_buffer_char(b, '}');
+    }
+    sked_i_buffer_char(b, ']');
+}
+
 static void add_legend(const sked_i_view *v, sked_i_buffer *b)
 {
     COLUMN(b, "palette", SKED_I_COLORS, sked_i_buffer_format(b, "\"#%s\"", sked_i_palette_hex((int)i)));
@@ -217,6 +249,8 @@ static void add_machine(const sked_i_view *v, const sked_metrics *m, sked_i_buff
                  sked_i_label_number(v->problem->memory_limit, limit, sizeof limit));
     if (m->peak_memory > 0)
         add_number_figure(b, "Peak memory", m->peak_memory, v->problem->memory_limit < INFINITY ? text : "");
+    if (v->schedule->arena != NULL)
+        add_number_figure(b, "Arena", m->arena, v->schedule->devices > 1 ? "sum over the devices" : "");
     if (m->communication > 0)
         add_number_figure(b, "Communication", m->communication, "steps spanned by edges");
 }
@@ -262,8 +296,7 @@ static void add_head(const sked_i_view *v, const sked_metrics *m, sked_i_buffer 
                          v->tolerance == 0 ? "true" : "false");
 }
 
-static void add_schedule(const sked_i_view *v, const sked_i_curves *curves, const sked_metrics *m,
-                         sked_i_buffer *b)
+static void add_schedule(const sked_i_view *v, const shown *x, const sked_metrics *m, sked_i_buffer *b)
 {
     add_head(v, m, b);
     add_figures(v, m, b);
@@ -271,12 +304,13 @@ static void add_schedule(const sked_i_view *v, const sked_i_curves *curves, cons
     add_ops(v, b);
     add_rows(v, b);
     add_edges(v, b);
-    add_curves(curves, b);
+    add_curves(&x->curves, b);
+    add_arenas(v, &x->blocks, b);
     sked_i_buffer_char(b, '}');
 }
 
 /* What the data has a section for, in the order of the page. *many: how many. */
-static sked_status add_sections(const sked_i_view *v, const sked_i_curves *curves, const sked_metrics *m,
+static sked_status add_sections(const sked_i_view *v, const shown *x, const sked_metrics *m,
                                 sked_i_page_section *section, int *many, sked_error *err)
 {
     const sked_report_data *data = v->data;
@@ -298,7 +332,7 @@ static sked_status add_sections(const sked_i_view *v, const sked_i_curves *curve
         SKED_TRY(sked_i_pipeline_json(data, &section[count++].json, err));
     }
     section[count].kind = "schedule";
-    add_schedule(v, curves, m, &section[count++].json);
+    add_schedule(v, x, m, &section[count++].json);
     if (sked_i_progress_known(data)) {
         section[count].kind = "progress";
         sked_i_progress_json(data, &section[count++].json);
@@ -312,7 +346,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
 {
     enum { most_sections = 5 };
     sked_i_view v = {0};
-    sked_i_curves curves = {0};
+    shown x = {0};
     sked_i_page_section section[most_sections] = {{0}};
     sked_metrics m = {.size = sizeof m};
     sked_status st = SKED_OK;
@@ -323,14 +357,16 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
                            (int)max_ops, (int)data->schedule->ops);
     SKED_TRY(sked_schedule_measure(data->problem, data->schedule, &m, err));
     SKED_TRY(sked_i_view_init(&v, data, err));
-    SKED_TRY(sked_i_curves_init(&curves, &v, err));
-    SKED_TRY(add_sections(&v, &curves, &m, section, &count, err));
+    SKED_TRY(sked_i_curves_init(&x.curves, &v, err));
+    SKED_TRY(sked_i_shelves_make(&v, &x.blocks, err));
+    SKED_TRY(add_sections(&v, &x, &m, section, &count, err));
     const char *name = sked_graph_name(v.graph);
     sked_i_page_write(out, *name ? name : "Schedule", section, count);
 cleanup:
     for (int k = 0; k < most_sections; k++)
         sked_i_buffer_free(&section[k].json);
-    sked_i_curves_free(&curves);
+    sked_i_curves_free(&x.curves);
+    sked_i_shelves_free(&x.blocks);
     sked_i_view_free(&v);
     return st;
 }

@@ -4,6 +4,7 @@
 #include "report/axis.h"
 #include "report/palette.h"
 #include "report/report.h"
+#include "report/shelves.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static void write_style(sked_i_buffer *out)
 
 /* ------------------------------------------------------------------ text */
 
-static void write_text(sked_i_buffer *out, const char *classes, double x, double y, const char *text)
+void sked_i_panel_text(sked_i_buffer *out, const char *classes, double x, double y, const char *text)
 {
     sked_i_buffer_format(out, "<text class=\"%s\"", classes);
     sked_i_label_draw(out, " x=\"~\" y=\"~\">", x, y);
@@ -106,8 +107,8 @@ static void write_heading(const sked_i_view *v, const sked_metrics *m, bool name
     char text[400], number[40];
     const char *name = named ? v->data->method : sked_graph_name(v->graph);
     sked_i_buffer line = {0};
-    write_text(out, "ti", margin, 36,
-               sked_i_label_cut(name != NULL && *name ? name : "schedule", 90, text, sizeof text));
+    sked_i_panel_text(out, "ti", margin, 36,
+                      sked_i_label_cut(name != NULL && *name ? name : "schedule", 90, text, sizeof text));
     if (!named && v->data->method != NULL && *v->data->method)
         sked_i_buffer_format(&line, "%s \xc2\xb7 ", sked_i_label_cut(v->data->method, 40, text, sizeof text));
     add_value(v, m, &line);
@@ -116,7 +117,7 @@ static void write_heading(const sked_i_view *v, const sked_metrics *m, bool name
     if (v->schedule->devices > 0)
         sked_i_buffer_format(&line, " \xc2\xb7 idle %s",
                              sked_i_label_percent(m->idle, number, sizeof number));
-    write_text(out, "m", margin, 58, line.failed ? "" : line.data);
+    sked_i_panel_text(out, "m", margin, 58, line.failed ? "" : line.data);
     out->failed = out->failed || line.failed;
     sked_i_buffer_free(&line);
 }
@@ -184,7 +185,7 @@ static void write_row_names(const sked_i_panel *p)
                 sked_i_label_cut(sked_i_view_group_name(v, group), 30, text, sizeof text);
             else
                 row_label(v, r, text, sizeof text);
-            write_text(p->out, "m e", p->left - 10, middle, text);
+            sked_i_panel_text(p->out, "m e", p->left - 10, middle, text);
             free_from = middle;
         }
         r = next;
@@ -221,9 +222,9 @@ static void write_axis(const sked_i_panel *p)
     for (int i = 0; i < n; i++) {
         const double x = tick[i].at;
         sked_i_label_draw(p->out, "<path class=\"g\" d=\"M~ ~V~\"/>\n", x, p->top - 4, p->top + p->height);
-        write_text(p->out, "m mi", x, p->top - 9, tick[i].label);
+        sked_i_panel_text(p->out, "m mi", x, p->top - 9, tick[i].label);
         if (p->height > 700)
-            write_text(p->out, "m mi", x, p->top + p->height + 16, tick[i].label);
+            sked_i_panel_text(p->out, "m mi", x, p->top + p->height + 16, tick[i].label);
     }
 }
 
@@ -261,7 +262,7 @@ static void legend_item(legend_pen *pen, const char *classes, const char *text)
     sked_i_buffer_format(pen->out, "<rect class=\"%s\"", classes);
     sked_i_label_draw(pen->out, " x=\"~\" y=\"~\" width=\"14\" height=\"14\" rx=\"2\"/>\n", pen->x,
                       pen->y - 11);
-    write_text(pen->out, "t", pen->x + 20, pen->y, text);
+    sked_i_panel_text(pen->out, "t", pen->x + 20, pen->y, text);
     pen->x += width;
 }
 
@@ -316,6 +317,8 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, bool 
         st = write_panel(&folded, err);
         y = folded.top + folded.height + 8;
     }
+    if (st == SKED_OK)
+        st = sked_i_shelves_draw(&p, y, &y, err);
     y += 28;
     y += write_legend(v, y, out);
     *height += y + margin;

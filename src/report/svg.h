@@ -1,6 +1,7 @@
 /*
- * The Gantt picture, in two files: svg.c lays out the page (title, axes, legend), svg_bars.c draws the
- * ops. A page has one panel, pipelined schedules a second one: the interval of the steady state.
+ * The Gantt picture, in three files: svg.c lays out the page (title, axes, legend), svg_bars.c draws
+ * the ops, shelves.c the values at their addresses. A page has one panel, pipelined schedules a second one:
+ * the interval of the steady state.
  *
  * Size is bounded whatever the schedule: at most max_rects ops are drawn one by one (the widest), all
  * others are summed up in at most max_cells cells shaded by how busy they are.
@@ -28,6 +29,8 @@ static inline double sked_i_panel_x(const sked_i_panel *p, double time)
     return p->left + p->width * (time / p->end);
 }
 double sked_i_panel_y(const sked_i_panel *p, int32_t row);
+/* Text of these classes of the picture's style. */
+void sked_i_panel_text(sked_i_buffer *out, const char *classes, double x, double y, const char *text);
 /* Draws every op of the view and the line through the critical chain (svg_bars.c). */
 SKED_MUST_CHECK sked_status sked_i_panel_bars(sked_i_panel *p, sked_error *err);
 /* A page of schedules, one under the other on one time axis. Zero before; sked_i_svg_end frees it. */

@@ -195,6 +195,8 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
     if (target == NULL)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "robust scheduling needs a target; see `sked targets`");
     SKED_TRY(check_options(opt, err));
+    if (sked_i_has_addresses(p))
+        SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED, "measured schedules get no addresses"));
     if (opt->measure == NULL && sked_target_takes_pipelines(target))
         SKED_TRY(sked_i_fail(err, SKED_ERR_ARGUMENT, "target %s measures pipelines: sked_robust_pipeline",
                              target));

@@ -93,6 +93,8 @@ uint64_t sked_i_fingerprint_problem(const sked_problem *p)
                              p->alpha,   p->memory_limit, p->clock};
     uint64_t h = mix_graph(SKED_I_HASH_SEED, p->graph);
     h = mix(mix(mix(mix(h, p->devices), p->objective), p->lifetime), p->io);
+    if (p->offsets || p->align != 1) /* records from before there were addresses stay what they are */
+        h = mix(mix(h, p->align), p->offsets);
     for (size_t k = 0; k < sizeof number / sizeof *number; k++)
         h = mix_double(h, number[k]);
     for (int32_t r = 0; r < p->graph->n_resources; r++)

@@ -4,6 +4,10 @@
  * arrival until the last reader there lets it go. Readers let go when they start or, by p->lifetime, when
  * they end; by lifetime result a value begins when its result is there. Kept values stay to the end, with io
  * aligned those without readers too.
+ *
+ * With addresses, where readers let go when they end: an op that takes time may write over a value that an
+ * edge `inplace` brings it, of its result's size, and that nothing but the op holds on its device once it has
+ * started. It takes the first such value, in the order of ops, which then ends where the result begins.
  */
 #ifndef SKED_SCHEDULE_HOLDINGS_H
 #define SKED_SCHEDULE_HOLDINGS_H
@@ -12,6 +16,7 @@
 typedef struct sked_i_holding {
     int32_t op, device; /* device 0 where there are none */
     double begin, end;  /* begin < end */
+    int64_t over;       /* number of the holding whose place it takes, which ends where it begins; -1: none */
 } sked_i_holding;
 
 typedef struct sked_i_holdings {

@@ -24,8 +24,9 @@ static void measure_edges(const sked_problem *p, const sked_i_costs *c, const sk
 /* Of metrics that have what the objective asks for, in the order of SKED_OBJECTIVE_LIST. */
 static double value_of(const sked_problem *p, const sked_schedule *s, const sked_metrics *m)
 {
-    const double values[] = {m->makespan, m->resource, m->peak_memory,
-                             m->resource + p->alpha * m->communication, s->ii};
+    const double cost = m->resource + p->alpha * m->communication;
+    const double arena = s->offset != NULL ? m->arena : INFINITY;
+    const double values[] = {m->makespan, m->resource, m->peak_memory, cost, s->ii, arena};
     return values[p->objective];
 }
 
@@ -45,6 +46,7 @@ static sked_status measure(const sked_problem *p, const sked_i_costs *c, const s
     if (all || o == SKED_OBJECTIVE_MEMORY)
         SKED_TRY(sked_i_profile_memory(p, c, s, -1, &memory, err));
     m->peak_memory = memory.peak;
+    m->arena = sked_i_schedule_arena(s);
     m->value = value_of(p, s, m);
     for (int32_t i = 0; all && i < s->ops; i++)
         busy += sked_i_time_in(c, s, i);

@@ -184,15 +184,15 @@ cleanup:
     return st;
 }
 
-/* Rounding of real times: relative to the makespan, none for integers. */
-static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
+double sked_i_time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
 {
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_costs_latest_finish(c, s));
 }
 
-/* Peak load of a resource (-1: all ops, 1 each). v: room for all ops. */
+/* Peak load of a resource (-1: all ops, 1 each). tolerance: of times; v: room for all ops. */
 static sked_status load_peak(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s, int32_t r,
-                             bool weighted, sked_i_interval *v, double *peak, sked_error *err)
+                             bool weighted, double tolerance, sked_i_interval *v, double *peak,
+                             sked_error *err)
 {
     const sked_graph *g = p->graph;
     sked_i_profile load;
@@ -207,7 +207,7 @@ static sked_status load_peak(const sked_problem *p, const sked_i_costs *c, const
     *peak = 0;
     if (n == 0)
         return SKED_OK;
-    const sked_status st = sked_i_profile_build(v, n, s->ii, time_tolerance(p, c, s), &load, err);
+    const sked_status st = sked_i_profile_build(v, n, s->ii, tolerance, &load, err);
     if (st == SKED_OK) {
         *peak = load.peak;
         sked_i_profile_free(&load);
@@ -222,10 +222,11 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_i_costs *c, c
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
+    const double tolerance = sked_i_time_tolerance(p, c, s); /* O(ops), once for all resources */
     double sum = 0, peak = 0;
     SKED_NEW(v, g->n_ops);
     for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
-        SKED_TRY(load_peak(p, c, s, r, true, v, &peak, err));
+        SKED_TRY(load_peak(p, c, s, r, true, tolerance, v, &peak, err));
         sum += peak;
     }
     *out = sum;
@@ -237,11 +238,12 @@ cleanup:
 sked_status sked_i_profile_peaks(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
                                  double *peak, sked_error *err)
 {
+    const double tolerance = sked_i_time_tolerance(p, c, s);
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
     SKED_NEW(v, p->graph->n_ops);
     for (int32_t r = 0; r < p->graph->n_resources; r++)
-        SKED_TRY(load_peak(p, c, s, r, false, v, &peak[r], err));
+        SKED_TRY(load_peak(p, c, s, r, false, tolerance, v, &peak[r], err));
 cleanup:
     free(v);
     return st;
@@ -266,7 +268,7 @@ sked_status sked_i_profile_memory(const sked_problem *p, const sked_i_costs *c, 
     SKED_TRY(sked_i_holdings_make(p, c, s, &h, err));
     SKED_NEW(v, h.count);
     const int64_t n = intervals_on(p->graph, &h, device, v);
-    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, c, s), out, err));
+    SKED_TRY(sked_i_profile_build(v, n, s->ii, sked_i_time_tolerance(p, c, s), out, err));
 cleanup:
     sked_i_holdings_free(&h);
     free(v);
@@ -293,7 +295,7 @@ sked_status sked_i_profile_devices(const sked_problem *p, const sked_i_costs *c,
     for (int64_t k = 0; k < h.count; k++)
         sorted[first[h.at[k].device + 1]++] =
             (sked_i_interval){h.at[k].begin, h.at[k].end, p->graph->memory[h.at[k].op]};
-    const double tolerance = time_tolerance(p, c, s);
+    const double tolerance = sked_i_time_tolerance(p, c, s);
     for (int32_t d = 0; d < s->devices; d++)
         SKED_TRY(
             sked_i_profile_build(sorted + first[d], first[d + 1] - first[d], s->ii, tolerance, &out[d], err));

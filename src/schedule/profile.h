@@ -23,6 +23,8 @@ SKED_MUST_CHECK sked_status sked_i_profile_build(const sked_i_interval *interval
                                                  double period, double tolerance, sked_i_profile *out,
                                                  sked_error *err);
 void sked_i_profile_free(sked_i_profile *profile);
+/* Rounding of real times: relative to the makespan, none for integers. */
+double sked_i_time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s);
 
 /*
  * c: the costs of p, here and below. The sum over resources of their peak weighted loads; of a graph without

@@ -9,8 +9,12 @@
 
 void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g)
 {
-    const sked_problem preset = {
-        .graph = g, .bandwidth = INFINITY, .horizon = INFINITY, .alpha = 1, .memory_limit = INFINITY};
+    const sked_problem preset = {.graph = g,
+                                 .bandwidth = INFINITY,
+                                 .horizon = INFINITY,
+                                 .alpha = 1,
+                                 .memory_limit = INFINITY,
+                                 .align = 1};
     sked_i_sized_init(p, size, &preset, sizeof preset);
 }
 
@@ -78,6 +82,8 @@ sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out, ske
         st = sked_i_schedule_add_phases(copy, err);
     if (st == SKED_OK)
         st = sked_i_schedule_copy_units(s, copy, err);
+    if (st == SKED_OK)
+        st = sked_i_schedule_copy_addresses(s, copy, err);
     if (st != SKED_OK) {
         sked_schedule_destroy(copy);
         return st;
@@ -111,6 +117,7 @@ void sked_schedule_destroy(sked_schedule *s)
     free(s->device);
     free(s->phase);
     sked_i_schedule_unbind(s);
+    sked_i_schedule_drop_addresses(s);
     free(s);
 }
 

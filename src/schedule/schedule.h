@@ -17,6 +17,30 @@ void sked_i_schedule_unbind(sked_schedule *s);
 /* Copies those of `from`, where it has any, to a schedule of the same graph that has none. */
 SKED_MUST_CHECK sked_status sked_i_schedule_copy_units(const sked_schedule *from, sked_schedule *to,
                                                        sked_error *err);
+/*
+ * Addresses, src/schedule/addresses.c: room for those of all values and of so many copies, in place of those
+ * it has. Values have none, arenas are empty. O(ops + copies + devices).
+ */
+SKED_MUST_CHECK sked_status sked_i_schedule_add_addresses(sked_schedule *s, int64_t copies, sked_error *err);
+void sked_i_schedule_drop_addresses(sked_schedule *s);
+/* Those of `from`, where it has any, in place of those of a schedule of the same graph and machine. */
+SKED_MUST_CHECK sked_status sked_i_schedule_copy_addresses(const sked_schedule *from, sked_schedule *to,
+                                                           sked_error *err);
+/* Size of a value where it has an address: a whole number. What is beyond 2^53 the validator refuses. */
+static inline int64_t sked_i_address_size(const sked_graph *g, int32_t op)
+{
+    return (int64_t)fmin(ceil(g->memory[op]), 0x1p53);
+}
+/* An address there, -1: none; the arena of the device reaches beyond it. */
+static inline void sked_i_schedule_reach(sked_schedule *s, const sked_graph *g, int32_t op, int32_t device,
+                                         int64_t address)
+{
+    const int64_t end = address + sked_i_address_size(g, op);
+    if (address >= 0 && end > s->arena[device])
+        s->arena[device] = end;
+}
+/* Sum of the devices' arenas; 0 without addresses. O(devices). */
+double sked_i_schedule_arena(const sked_schedule *s);
 /* Latest finish. O(ops). */
 static inline double sked_i_schedule_makespan(const sked_graph *g, const sked_schedule *s)
 {

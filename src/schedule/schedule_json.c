@@ -7,10 +7,12 @@
 #include "schedule/schedule.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char schedule_id[] = "sked-schedule-1";
 static const char fix_id[] = "sked-fix-1";
+static const int64_t most_address = INT64_C(1) << 53;
 
 /* What reading either file shares: the graph its op names belong to, and which ops have come. */
 typedef struct reader {
@@ -26,18 +28,27 @@ typedef struct reader {
     const char **units, **registers; /* [ops] where they stand; NULL: no op has any */
     struct owned *list;              /* units, or registers, as they come */
     int64_t listed, list_cap;
+    int64_t *offset;    /* [ops] -1: none given; NULL: no op has any */
+    sked_i_keyed *copy; /* op and device, with an address */
+    int64_t copies, copy_cap;
     int32_t *fix_device;
     double *fix_start;
 } reader;
 
-enum { TOP_FORMAT, TOP_DEVICES, TOP_MAKESPAN, TOP_II, TOP_NAMES, TOP_OPS };
-static const char *const top_keys[] = {"format", "devices", "makespan", "ii", "device_names", "ops"};
-static const sked_i_json_fields top_fields = {"a schedule", top_keys, 6, false};
+enum { TOP_FORMAT, TOP_DEVICES, TOP_MAKESPAN, TOP_II, TOP_NAMES, TOP_OPS, TOP_ARENA, TOP_TRANSFERS };
+static const char *const top_keys[] = {"format",       "devices", "makespan", "ii",
+                                       "device_names", "ops",     "arena",    "transfers"};
+static const sked_i_json_fields top_fields = {"a schedule", top_keys, 8, false};
 
-enum { OP_NAME, OP_DEVICE, OP_START, OP_FINISH, OP_PHASE, OP_UNITS, OP_REGISTERS };
-static const char *const op_keys[] = {"name", "device", "start", "finish", "phase", "units", "registers"};
-static const sked_i_json_fields op_fields = {"a scheduled op", op_keys, 7, false};
+enum { OP_NAME, OP_DEVICE, OP_START, OP_FINISH, OP_PHASE, OP_UNITS, OP_REGISTERS, OP_OFFSET };
+static const char *const op_keys[] = {"name",  "device", "start",     "finish",
+                                      "phase", "units",  "registers", "offset"};
+static const sked_i_json_fields op_fields = {"a scheduled op", op_keys, 8, false};
 static const sked_i_json_fields fixed_fields = {"a fixed op", op_keys, 3, true};
+
+enum { TRANSFER_OP, TRANSFER_TO, TRANSFER_OFFSET };
+static const char *const transfer_keys[] = {"op", "to", "offset"};
+static const sked_i_json_fields transfer_fields = {"a transfer", transfer_keys, 3, false};
 
 enum { FIX_FORMAT, FIX_OPS };
 static const char *const fix_keys[] = {"format", "ops"};
@@ -48,6 +59,7 @@ typedef struct entry {
     int32_t op;
     uint32_t has;
     double device, start, finish, phase;
+    int64_t offset;
     const char *units, *registers; /* where they stand; NULL: not given */
 } entry;
 
@@ -110,6 +122,11 @@ static double read_device(reader *r, sked_status unknown)
     return d;
 }
 
+static int64_t read_address(reader *r)
+{
+    return sked_i_json_integer(&r->j, "an offset", 0, most_address);
+}
+
 /* Reads one element of "ops" and marks its op as seen. false: failed. */
 static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status broken, entry *e)
 {
@@ -127,6 +144,8 @@ static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status 
             e->device = read_device(r, broken);
         else if (k == OP_UNITS || k == OP_REGISTERS)
             *(k == OP_UNITS ? &e->units : &e->registers) = sked_i_json_defer(j);
+        else if (k == OP_OFFSET)
+            e->offset = read_address(r);
         else
             *(k == OP_START    ? &e->start
               : k == OP_FINISH ? &e->finish
@@ -196,6 +215,52 @@ static void take_place(reader *r, const char ***places, int32_t op, const char *
         (*places)[op] = place;
 }
 
+static void take_offset(reader *r, const entry *e)
+{
+    const int32_t n = r->graph->n_ops;
+    if (!SKED_I_JSON_HAS(e->has, OP_OFFSET) || r->j.status != SKED_OK)
+        return;
+    if (r->offset == NULL && (r->offset = sked_i_arena_alloc(&r->arena, n, sizeof *r->offset)) != NULL)
+        for (int32_t i = 0; i < n; i++)
+            r->offset[i] = -1;
+    if (r->offset == NULL)
+        sked_i_json_no_memory(&r->j);
+    else
+        r->offset[e->op] = e->offset;
+}
+
+/* One element of "transfers": the copy of a value on another device. Without an address it is ignored. */
+static void read_transfer(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t has = 0;
+    int32_t op = -1;
+    double to = 0;
+    int64_t offset = 0;
+    sked_i_json_enter(j, '{', transfer_fields.owner);
+    for (int k; (k = sked_i_json_field(j, &transfer_fields, &has)) >= 0;) {
+        if (k == TRANSFER_OP)
+            op = read_op_name(r, SKED_ERR_INVALID);
+        else if (k == TRANSFER_TO)
+            to = read_device(r, SKED_ERR_INVALID);
+        else if (sked_i_json_null(j))
+            has &= ~(1u << k);
+        else
+            offset = read_address(r);
+    }
+    if (j->status != SKED_OK || !SKED_I_JSON_HAS(has, TRANSFER_OFFSET))
+        return;
+    if (!SKED_I_JSON_HAS(has, TRANSFER_OP) || !SKED_I_JSON_HAS(has, TRANSFER_TO))
+        sked_i_json_fail(j, "a transfer with an offset needs \"op\" and \"to\"");
+    else if (!is_index(to, r->schedule->devices))
+        sked_i_json_fail_as(j, SKED_ERR_INVALID, "a transfer goes to device %.17g; the devices are 0 to %d",
+                            to, (int)r->schedule->devices - 1);
+    else if (!SKED_OWN_GROW(&r->arena, r->copy, r->copy_cap, r->copies + 1))
+        sked_i_json_no_memory(j);
+    else
+        r->copy[r->copies++] = (sked_i_keyed){(uint64_t)op << 32 | (uint32_t)to, offset};
+}
+
 static void read_scheduled_op(reader *r)
 {
     entry e;
@@ -219,13 +284,16 @@ static void read_scheduled_op(reader *r)
     take_phase(r, &e);
     take_place(r, &r->units, e.op, e.units);
     take_place(r, &r->registers, e.op, e.registers);
+    take_offset(r, &e);
     if (finish > r->latest)
         r->latest = finish;
 }
 
-static void read_items(reader *r, const char *place, void (*read_item)(reader *r))
+static void read_items(reader *r, const char *place, const char *key, void (*read_item)(reader *r))
 {
-    if (sked_i_json_section(&r->j, place, "\"ops\"", "entry of \"ops\""))
+    char what[40];
+    snprintf(what, sizeof what, "entry of %s", key);
+    if (sked_i_json_section(&r->j, place, key, what))
         while (sked_i_json_item(&r->j))
             read_item(r);
 }
@@ -329,6 +397,65 @@ cleanup:
     return st;
 }
 
+/* Arenas that the addresses make; the file's own must be the same. */
+static void take_arenas(reader *r, const char *place)
+{
+    sked_schedule *s = r->schedule;
+    sked_i_json *j = &r->j;
+    const int32_t devices = s->devices > 0 ? s->devices : 1;
+    int32_t d = 0;
+    for (int32_t i = 0; i < s->ops; i++)
+        sked_i_schedule_reach(s, r->graph, i, s->device ? s->device[i] : 0, s->offset[i]);
+    for (int64_t k = 0; k < s->copies; k++)
+        sked_i_schedule_reach(s, r->graph, s->copy_op[k], s->copy_device[k], s->copy_offset[k]);
+    if (place == NULL)
+        return;
+    sked_i_json_seek(j, place);
+    sked_i_json_enter(j, '[', "\"arena\"");
+    for (; sked_i_json_more(j); d++) {
+        const int64_t said = sked_i_json_integer(j, "an arena", 0, 2 * most_address);
+        if (j->status == SKED_OK && (d >= devices || said != s->arena[d]))
+            sked_i_json_fail_as(j, SKED_ERR_INVALID,
+                                "arena %d is said to be %lld, but its addresses reach %lld", (int)d,
+                                (long long)said, (long long)(d < devices ? s->arena[d] : 0));
+    }
+    if (j->status == SKED_OK && d < devices)
+        sked_i_json_fail_as(j, SKED_ERR_INVALID, "there are arenas of %d devices, and %d devices", (int)d,
+                            (int)devices);
+}
+
+static sked_status read_addresses(reader *r, const char *arena, const char *transfers, sked_error *err)
+{
+    sked_schedule *s = r->schedule;
+    sked_status st = SKED_OK;
+    sked_i_keyed *spare = NULL;
+    char label[80];
+    if (transfers != NULL)
+        read_items(r, transfers, "\"transfers\"", read_transfer);
+    SKED_TRY(r->j.status);
+    if (r->offset == NULL && r->copies == 0 && arena == NULL)
+        return SKED_OK;
+    SKED_NEW(spare, r->copies);
+    sked_i_sort_keyed(r->copy, spare, r->copies);
+    SKED_TRY(sked_i_schedule_add_addresses(s, r->copies, err));
+    if (r->offset != NULL)
+        memcpy(s->offset, r->offset, (size_t)s->ops * sizeof *s->offset);
+    for (int64_t k = 0; k < r->copies; k++) {
+        s->copy_op[k] = (int32_t)(r->copy[k].key >> 32);
+        s->copy_device[k] = (int32_t)(r->copy[k].key & UINT32_MAX);
+        s->copy_offset[k] = r->copy[k].value;
+        if (k > 0 && r->copy[k].key == r->copy[k - 1].key)
+            SKED_TRY(sked_i_json_fail_as(
+                &r->j, SKED_ERR_INVALID, "the copy of op '%s' on device %d comes twice",
+                sked_i_op_label(r->graph, s->copy_op[k], label, sizeof label), (int)s->copy_device[k]));
+    }
+    take_arenas(r, arena);
+    st = r->j.status;
+cleanup:
+    free(spare);
+    return st;
+}
+
 /* "device_names", where a file has them: those of the machine. */
 static void check_names(reader *r, const char *place)
 {
@@ -351,7 +478,7 @@ static void check_names(reader *r, const char *place)
 }
 
 typedef struct claims {
-    const char *ops, *names;
+    const char *ops, *names, *arena, *transfers; /* where they stand */
     double devices, makespan, ii;
 } claims;
 
@@ -368,6 +495,8 @@ static void read_claims(reader *r, claims *c)
             *(k == TOP_OPS ? &c->ops : &c->names) = sked_i_json_defer(j);
         else if (sked_i_json_null(j))
             continue;
+        else if (k == TOP_ARENA || k == TOP_TRANSFERS)
+            *(k == TOP_ARENA ? &c->arena : &c->transfers) = sked_i_json_defer(j);
         else if (k == TOP_DEVICES)
             c->devices = (double)sked_i_json_integer(j, "\"devices\"", 0, SKED_I_MOST_DEVICES);
         else
@@ -394,7 +523,7 @@ static sked_status read_schedule(reader *r, sked_error *err)
     SKED_TRY(sked_i_costs_make(r->problem, &r->costs, err));
     SKED_TRY(sked_schedule_create(r->graph->n_ops, (int32_t)c.devices, &r->schedule, err));
     r->schedule->ii = c.ii;
-    read_items(r, c.ops, read_scheduled_op);
+    read_items(r, c.ops, "\"ops\"", read_scheduled_op);
     check_complete(r);
     SKED_TRY(r->j.status);
     if (!isnan(c.makespan) && !same_time(c.makespan, r->latest))
@@ -402,6 +531,7 @@ static sked_status read_schedule(reader *r, sked_error *err)
                             "the makespan is said to be %.17g, but the latest finish is %.17g", c.makespan,
                             r->latest);
     SKED_TRY(read_binding(r, err));
+    SKED_TRY(read_addresses(r, c.arena, c.transfers, err));
     st = r->j.status;
 cleanup:
     return st;
@@ -516,14 +646,19 @@ static void write_binding(const sked_graph *g, const sked_schedule *s, int32_t o
     write_numbers(s->registers + s->register_at[op], s->register_at[op + 1] - s->register_at[op], true, out);
 }
 
+static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
+{
+    char index[24];
+    sked_i_buffer_json(out, g->op_names.count ? sked_i_names_at(&g->op_names, op)
+                                              : sked_graph_op_name(g, op, index, sizeof index));
+}
+
 /* phase NULL: there is no clock. */
 static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, double time, const double *phase,
                      sked_i_buffer *out)
 {
-    char index[24];
     sked_i_buffer_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-    sked_i_buffer_json(out, g->op_names.count ? sked_i_names_at(&g->op_names, i)
-                                              : sked_graph_op_name(g, i, index, sizeof index));
+    write_name(g, i, out);
     sked_i_buffer_text(out, ",\"start\":");
     sked_i_buffer_number(out, s->start[i]);
     sked_i_buffer_text(out, ",\"finish\":");
@@ -535,7 +670,34 @@ static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, dou
     if (phase != NULL)
         sked_i_buffer_number_after(out, ",\"phase\":", phase[i]);
     write_binding(g, s, i, out);
+    if (s->offset != NULL && s->offset[i] >= 0) {
+        sked_i_buffer_text(out, ",\"offset\":");
+        sked_i_buffer_int(out, s->offset[i]);
+    }
     sked_i_buffer_char(out, '}');
+}
+
+static void write_arenas(const sked_schedule *s, sked_i_buffer *out)
+{
+    for (int32_t d = 0; s->offset != NULL && d < (s->devices > 0 ? s->devices : 1); d++) {
+        sked_i_buffer_text(out, d ? "," : ",\"arena\":[");
+        sked_i_buffer_int(out, s->arena[d]);
+    }
+    sked_i_buffer_text(out, s->offset != NULL ? "]" : "");
+}
+
+static void write_transfers(const sked_graph *g, const sked_schedule *s, sked_i_buffer *out)
+{
+    for (int64_t k = 0; k < s->copies; k++) {
+        sked_i_buffer_text(out, k ? ",\n{\"op\":" : ",\n\"transfers\":[\n{\"op\":");
+        write_name(g, s->copy_op[k], out);
+        sked_i_buffer_text(out, ",\"to\":");
+        sked_i_buffer_int(out, s->copy_device[k]);
+        sked_i_buffer_text(out, ",\"offset\":");
+        sked_i_buffer_int(out, s->copy_offset[k]);
+        sked_i_buffer_char(out, '}');
+    }
+    sked_i_buffer_text(out, s->copies > 0 ? "\n]" : "");
 }
 
 sked_status sked_i_native_schedule_write(const sked_problem *p, const sked_schedule *s, sked_i_buffer *out,
@@ -562,10 +724,13 @@ sked_status sked_i_native_schedule_write(const sked_problem *p, const sked_sched
         sked_i_buffer_number(out, s->ii);
     else
         sked_i_buffer_text(out, "null");
+    write_arenas(s, out);
     sked_i_buffer_text(out, ",\n\"ops\":[");
     for (int32_t i = 0; i < s->ops; i++)
         write_op(g, s, i, sked_i_time_in(&c, s, i), phase, out);
-    sked_i_buffer_text(out, "\n]}\n");
+    sked_i_buffer_text(out, "\n]");
+    write_transfers(g, s, out);
+    sked_i_buffer_text(out, "}\n");
     st = out->failed ? sked_i_no_memory(err) : SKED_OK;
 cleanup:
     sked_i_costs_free(&c);
@@ -613,7 +778,7 @@ static sked_status read_fix(reader *r, sked_error *err)
         r->fix_device[i] = -1;
         r->fix_start[i] = NAN;
     }
-    read_items(r, ops, read_fixed_op);
+    read_items(r, ops, "\"ops\"", read_fixed_op);
     st = r->j.status;
 cleanup:
     return st;

@@ -19,6 +19,10 @@
  * capacity; one that takes longer than the II holds them in turn, one an iteration; a unit runs one op at a
  * time 13 where registers are given: a value moves from one to the next after each II; a register holds one
  * value at a time, and values of one size
+ *  14 where addresses are given, as problems may ask: every value that is held has one on its device, a
+ * multiple of the alignment; values that are held at the same time do not overlap; the arena of a device is
+ * the largest address + size there, and arenas, too, are no larger than memory allows. Sizes are rounded up
+ * to whole numbers. What is written over a value has its address, and that value ends there
  *
  * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
  * speed. What the machine's profile says precedes what the graph says: both by name and type, and a time
@@ -26,6 +30,7 @@
  * either.
  */
 #include "base/arena.h"
+#include "base/set.h"
 #include "base/sort.h"
 #include "problem/machine.h"
 
@@ -501,6 +506,7 @@ static sked_status check_inputs(const judge *j)
 typedef struct holding {
     double begin, end;
     int32_t op;
+    int64_t over; /* holding that ends where this one begins, and whose place it has; -1: none */
 } holding;
 
 typedef struct store {
@@ -570,7 +576,7 @@ static void hold_value(const judge *j, store *x, int32_t op)
             x->seen[d] = op + 1;
             x->copy[d] = x->count++;
             x->device[x->copy[d]] = d;
-            x->at[x->copy[d]] = (holding){arrival, release, op};
+            x->at[x->copy[d]] = (holding){arrival, release, op, -1};
         }
         holding *const h = &x->at[x->copy[d]];
         h->begin = fmin(h->begin, arrival);
@@ -580,7 +586,66 @@ static void hold_value(const judge *j, store *x, int32_t op)
     if ((g->keep != NULL && g->keep[op]) || (output && j->p->io == SKED_IO_ALIGNED))
         end = fmax(end, x->end);
     x->device[own] = home;
-    x->at[own] = (holding){begin, end, op};
+    x->at[own] = (holding){begin, end, op, -1};
+}
+
+/* Does anything but `reader` hold op's value on that device after the reader has started? */
+static bool others_hold(const judge *j, const store *x, int32_t op, int32_t device, int32_t reader)
+{
+    const sked_graph *g = j->p->graph;
+    const int32_t home = j->s->device ? j->s->device[op] : 0;
+    const double from = j->s->start[reader] + j->tolerance;
+    bool output = true;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        const int32_t to = g->edge_to[e], d = j->s->device ? j->s->device[to] : 0;
+        if (orders_only(g, e))
+            continue;
+        output = false;
+        if (g->edge_distance[e] > 0)
+            continue;
+        const double until =
+            d == device ? release_time(j, x, e) : j->s->start[op] + lag_of(j, e) + transfer_of(j, e);
+        if (to != reader && until > from && (d == device || device == home))
+            return true;
+    }
+    output = output || (g->output != NULL && g->output[op]) || (g->output_not != NULL && g->output_not[op]);
+    return device == home && (j->s->start[op] + time_of(j, op) > from || (g->keep != NULL && g->keep[op]) ||
+                              (output && j->p->io == SKED_IO_ALIGNED));
+}
+
+/* The reader that may write over a value there, if it is the only one that lets it go last; else -1. */
+static int32_t heir_of(const judge *j, const store *x, const holding *h, int32_t device)
+{
+    const sked_graph *g = j->p->graph;
+    int32_t heir = -1;
+    for (int64_t e = g->succ_ptr[h->op]; e < g->succ_ptr[h->op + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        if (!g->edge_inplace[e] || orders_only(g, e) || g->edge_distance[e] > 0 || heir == to ||
+            (j->s->device ? j->s->device[to] : 0) != device || release_time(j, x, e) < h->end)
+            continue;
+        if (heir >= 0)
+            return -1;
+        heir = to;
+    }
+    return heir >= 0 && !others_hold(j, x, h->op, device, heir) ? heir : -1;
+}
+
+/*
+ * Results that are written over inputs: the op takes time, the input is of the result's size and nothing but
+ * the op holds it, there, once it has started. Of several the one of the least op. place: [ops] of results.
+ */
+static void write_over(const judge *j, store *x, const int64_t *place)
+{
+    const double *const size = j->p->graph->memory;
+    for (int64_t k = 0; k < x->count; k++) {
+        holding *const h = &x->at[k];
+        const int32_t heir = heir_of(j, x, h, x->device[k]);
+        if (heir < 0 || size[heir] != size[h->op] || !(time_of(j, heir) > j->tolerance) ||
+            !(h->begin < j->s->start[heir]) || x->at[place[heir]].over >= 0)
+            continue;
+        x->at[place[heir]].over = k;
+        h->end = j->s->start[heir];
+    }
 }
 
 /* All holdings of `device` (-1: of all) against a limit. */
@@ -606,6 +671,192 @@ static sked_status check_store(const judge *j, const store *x, int32_t device, d
                   op >= 0 ? name_of(j, op, name) : "?", limit);
 }
 
+/* ------------------------------------------------------------------ addresses */
+
+static const double most_address = 0x1p53;
+
+/* The values of one device at their addresses; those that are held now are `taken`. */
+typedef struct shelf {
+    int64_t *begin, *end; /* [ops] addresses of the value of op */
+    uint32_t *rank;       /* [ops] of begin, among those of the device */
+    int32_t *op;          /* [ops] by rank */
+    uint64_t *words;
+    sked_i_set taken;
+    sked_i_keyed *order, *spare; /* [ops] */
+} shelf;
+
+static int64_t size_of(const judge *j, int32_t op)
+{
+    return (int64_t)ceil(j->p->graph->memory[op]);
+}
+
+static bool asks_for_addresses(const sked_problem *p)
+{
+    return p->offsets || p->objective == SKED_OBJECTIVE_ARENA;
+}
+
+/* The address of op's value on a device, -1: none. Copies are sorted by op, then by device. */
+static int64_t address_of(const judge *j, int32_t op, int32_t device)
+{
+    const sked_schedule *s = j->s;
+    int64_t low = 0, high = s->copies;
+    if (s->device == NULL || s->device[op] == device)
+        return s->offset[op];
+    while (low < high) {
+        const int64_t k = low + (high - low) / 2;
+        if (s->copy_op[k] < op || (s->copy_op[k] == op && s->copy_device[k] < device))
+            low = k + 1;
+        else
+            high = k;
+    }
+    return low < s->copies && s->copy_op[low] == op && s->copy_device[low] == device ? s->copy_offset[low]
+                                                                                     : -1;
+}
+
+/* One address that the schedule gives; *arena: of its device. */
+static sked_status check_address(const judge *j, int32_t op, int32_t device, int64_t address, int64_t *arena)
+{
+    char name[80], label[64];
+    if (address < -1 || (double)address > most_address || j->p->graph->memory[op] > most_address)
+        return BROKEN(j, "the value of op '%s' on device %s has address %lld, or a size, beyond 2^53",
+                      name_of(j, op, name), device_label(j, device, label), (long long)address);
+    if (address >= 0 && address % j->p->align != 0)
+        return BROKEN(j, "the value of op '%s' on device %s has address %lld, which is no multiple of %lld",
+                      name_of(j, op, name), device_label(j, device, label), (long long)address,
+                      (long long)j->p->align);
+    if (address >= 0 && address + size_of(j, op) > *arena)
+        *arena = address + size_of(j, op);
+    return SKED_OK;
+}
+
+/* All addresses, and the arenas that they make. arena: [devices, or 1] zeroed. */
+static sked_status check_arenas(const judge *j, int64_t *arena)
+{
+    const sked_schedule *s = j->s;
+    const int32_t devices = s->devices > 0 ? s->devices : 1;
+    sked_status st = SKED_OK;
+    double sum = 0;
+    char label[64];
+    for (int32_t i = 0; st == SKED_OK && i < s->ops; i++)
+        st = check_address(j, i, s->device ? s->device[i] : 0, s->offset[i],
+                           &arena[s->device ? s->device[i] : 0]);
+    for (int64_t k = 0; st == SKED_OK && k < s->copies; k++) {
+        const int32_t op = s->copy_op[k], d = s->copy_device[k];
+        if (op < 0 || op >= s->ops || d < 0 || d >= devices ||
+            (k > 0 && (op < s->copy_op[k - 1] || (op == s->copy_op[k - 1] && d <= s->copy_device[k - 1]))))
+            return BROKEN(j, "the addresses of copies are not one for each op and device, in this order");
+        st = check_address(j, op, d, s->copy_offset[k], &arena[d]);
+    }
+    for (int32_t d = 0; st == SKED_OK && d < devices; d++) {
+        const double limit = j->p->machine != NULL ? j->p->machine->memory[d] : INFINITY;
+        sum += (double)arena[d];
+        if (s->arena[d] != arena[d])
+            return BROKEN(j, "the arena of device %s is said to be %lld, but its addresses reach %lld",
+                          device_label(j, d, label), (long long)s->arena[d], (long long)arena[d]);
+        if ((double)arena[d] > limit)
+            return BROKEN(j, "the arena of device %s is %lld, the limit is %g", device_label(j, d, label),
+                          (long long)arena[d], limit);
+    }
+    if (st == SKED_OK && sum > j->p->memory_limit)
+        return BROKEN(j, "all arenas together are %.15g, the limit is %.15g", sum, j->p->memory_limit);
+    return st;
+}
+
+/* The values held on a device, at their addresses, and when they come and go. *n: of these events. */
+static sked_status place_values(const judge *j, const store *x, int32_t device, shelf *f, events *ev,
+                                int64_t *n)
+{
+    char name[80], other[80], label[64];
+    int64_t count = 0;
+    double none = 0;
+    *n = 0;
+    for (int64_t k = x->first[device]; k < x->first[device + 1]; k++) {
+        const holding *h = &x->at[x->order[k]];
+        const int64_t before = *n;
+        *n += add_span(j, h->op, h->begin, h->end - h->begin, 1, ev->at + *n, &none);
+        if (*n == before)
+            continue;
+        f->begin[h->op] = address_of(j, h->op, device);
+        f->end[h->op] = f->begin[h->op] + size_of(j, h->op);
+        if (h->over >= 0 && f->begin[h->op] != address_of(j, x->at[h->over].op, device))
+            return BROKEN(j, "the value of op '%s' is written over that of '%s' and has another address",
+                          name_of(j, h->op, name), name_of(j, x->at[h->over].op, other));
+        if (f->begin[h->op] < 0)
+            return BROKEN(j, "the value of op '%s' is held on device %s and has no address there",
+                          name_of(j, h->op, name), device_label(j, device, label));
+        f->order[count++] = (sked_i_keyed){(uint64_t)f->begin[h->op], h->op};
+    }
+    sked_i_sort_keyed(f->order, f->spare, count);
+    for (int64_t k = 0; k < count; k++) {
+        f->op[k] = (int32_t)f->order[k].value;
+        f->rank[f->op[k]] = (uint32_t)k;
+    }
+    memset(f->words, 0, (size_t)sked_i_set_words(count + 1) * sizeof *f->words);
+    sked_i_set_place(&f->taken, count + 1, f->words);
+    sked_i_set_add(&f->taken, (uint32_t)count); /* a last one above all */
+    return SKED_OK;
+}
+
+/* Through time: a value that comes is compared with its neighbours, for those that are there do not overlap.
+ */
+static sked_status check_overlaps(const judge *j, const store *x, int32_t device, shelf *f, events *ev)
+{
+    char a[80], b[80], label[64];
+    int64_t n;
+    const sked_status st = place_values(j, x, device, f, ev, &n);
+    if (st != SKED_OK)
+        return st;
+    sort_events(ev, n);
+    for (int64_t k = 0; k < n; k++) {
+        const event *e = &ev->at[ev->order[k].value];
+        const uint32_t rank = f->rank[e->op];
+        if (e->amount < 0) {
+            sked_i_set_remove(&f->taken, rank);
+            continue;
+        }
+        const int64_t below = sked_i_set_below(&f->taken, rank);
+        const uint32_t above = sked_i_set_from(&f->taken, rank);
+        const int32_t lower = below >= 0 && f->end[f->op[below]] > f->begin[e->op] ? f->op[below] : -1;
+        const int32_t other =
+            2 * (int64_t)above < n && f->begin[f->op[above]] < f->end[e->op] ? f->op[above] : lower;
+        if (other >= 0)
+            return BROKEN(
+                j, "the values of ops '%s' and '%s' overlap at address %lld of device %s at time %.12g",
+                name_of(j, other, a), name_of(j, e->op, b),
+                (long long)(f->begin[other] > f->begin[e->op] ? f->begin[other] : f->begin[e->op]),
+                device_label(j, device, label), e->time);
+        sked_i_set_add(&f->taken, rank);
+    }
+    return SKED_OK;
+}
+
+static sked_status check_addresses(const judge *j, const store *x, events *ev, sked_i_arena *room)
+{
+    const int64_t n = j->s->ops, devices = j->s->devices > 0 ? j->s->devices : 1;
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    shelf f;
+    int64_t *arena;
+    if (j->s->offset == NULL)
+        return asks_for_addresses(j->p) ? BROKEN(j, "the problem asks for addresses, the schedule has none")
+                                        : SKED_OK;
+    if (j->s->ii != 0)
+        return BROKEN(j, "a pipelined schedule has no addresses");
+    SKED_OWN0(room, arena, devices);
+    SKED_OWN(room, f.begin, n);
+    SKED_OWN(room, f.end, n);
+    SKED_OWN(room, f.rank, n);
+    SKED_OWN(room, f.op, n);
+    SKED_OWN(room, f.order, n);
+    SKED_OWN(room, f.spare, n);
+    SKED_OWN(room, f.words, sked_i_set_words(n + 1));
+    SKED_TRY(check_arenas(j, arena));
+    for (int32_t d = 0; d < devices; d++)
+        SKED_TRY(check_overlaps(j, x, d, &f, ev));
+cleanup:
+    return st;
+}
+
 static bool has_limit(const sked_problem *p)
 {
     for (int32_t d = 0; p->machine != NULL && d < p->machine->n_devices; d++)
@@ -626,7 +877,8 @@ static sked_status check_memory(const judge *j)
     store x = {.to_finish = p->lifetime != SKED_LIFETIME_START && !registers, .by_result = registers};
     sked_i_arena arena = {0};
     events ev;
-    if (!has_limit(p))
+    int64_t *place;
+    if (!has_limit(p) && !asks_for_addresses(p) && j->s->offset == NULL)
         return SKED_OK;
     SKED_OWN(&arena, x.at, g->n_ops + g->n_edges);
     SKED_OWN(&arena, x.device, g->n_ops + g->n_edges);
@@ -636,14 +888,21 @@ static sked_status check_memory(const judge *j)
     SKED_OWN(&arena, x.first, (int64_t)devices + 2);
     for (int32_t i = 0; i < g->n_ops; i++)
         x.end = fmax(x.end, j->s->start[i] + time_of(j, i));
-    for (int32_t i = 0; i < g->n_ops; i++)
+    SKED_OWN(&arena, place, g->n_ops);
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        place[i] = x.count;
         if (g->memory[i] > 0)
             hold_value(j, &x, i);
+    }
+    if (g->edge_inplace != NULL && x.to_finish && j->s->ii == 0 &&
+        (asks_for_addresses(p) || j->s->offset != NULL))
+        write_over(j, &x, place);
     sort_into(x.count, x.device, devices, x.first, x.order);
     SKED_TRY(events_make(&ev, &arena, 4 * x.count, err));
     for (int32_t d = 0; p->machine != NULL && d < devices; d++)
         SKED_TRY(check_store(j, &x, d, p->machine->memory[d], &ev));
     SKED_TRY(check_store(j, &x, -1, p->memory_limit, &ev));
+    SKED_TRY(check_addresses(j, &x, &ev, &arena));
 cleanup:
     sked_i_arena_free(&arena);
     return st;

@@ -17,7 +17,8 @@ static void print_verdict(const arguments *a, const setup *s, const sked_schedul
         if (schedule->ii > 0)
             printf(", II %s", human(schedule->ii, x, sizeof x));
         printf("\n");
-        print_devices(&s->problem, peak);
+        print_arena(schedule, m);
+        print_devices(&s->problem, schedule, peak);
         return;
     }
     json_out j = {.file = stdout};
@@ -32,6 +33,7 @@ static void print_verdict(const arguments *a, const setup *s, const sked_schedul
         json_null(&j, "ii");
     json_number(&j, "speedup", m->speedup);
     json_number(&j, "peak_memory", m->peak_memory);
+    json_arena(&j, schedule, m);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
     json_close(&j, '}');

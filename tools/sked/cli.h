@@ -55,11 +55,14 @@ enum {
       "most memory that values may hold at a time, on all devices together")                                 \
     X(lifetime, TEXT, "lifetime", "start|finish|result", NULL, 0, 0, ON_MACHINE,                             \
       "readers let a value go when they start, or when they finish; result: when they start, and it begins " \
-      "when it is there; preset: result with a clock, finish with a memory limit, else start")               \
+      "when it is there; preset: result with a clock, finish with a memory limit or addresses, else start")  \
     X(clock, REAL, "clock", "T", 0, 1e-300, 1e300, ON_MACHINE | ON(robust),                                  \
       "clock period: ops with a delay share a cycle while their delays in a chain fit it")                   \
     X(io, TEXT, "io", "free|aligned", NULL, 0, 0, ON_MACHINE | ON(robust),                                   \
       "aligned: ops without predecessors start at 0, and values without readers live to the end")            \
+    X(offsets, FLAG, "offsets", "", false, 0, 0, ON_MACHINE,                                                 \
+      "give every value held an address; arenas then keep the memory limits")                                \
+    X(align, INT, "align", "A", 1, 1, 1073741824, ON_MACHINE | ON(pack), "addresses are multiples of A")     \
     X(train_devices, INT, "devices", "N", 4, 1, 1000000, ON(train), "number of devices to train for")        \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
       "scheduling method; `sked methods` lists them; A,B,C: each for itself, side by side")                  \
@@ -87,7 +90,6 @@ enum {
       "capacity of a resource, or unlimited (repeatable)")                                                   \
     X(pack_capacity, INT, "capacity", "C", -1, 0, 9e15, ON(pack),                                            \
       "most height: the first packing within it will do; without it, the least height is sought")            \
-    X(align, INT, "align", "A", 1, 1, 9e15, ON(pack), "offsets are multiples of A, too")                     \
     X(resources, READ, "resources", "MODEL.xml", NULL, 0, 0, ON_GRAPH, "resource model of a GraphML loop")   \
     X(library, READ, "library", "LIB.json", NULL, 0, 0, ON_GRAPH,                                            \
       "op library: durations and units by op type")                                                          \
@@ -203,7 +205,7 @@ struct arguments {
 };
 
 /* Options that are numbers of the problem, by the same name. */
-#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit) X(clock)
+#define PROBLEM_NUMBERS(X) X(horizon) X(alpha) X(memory_limit) X(clock) X(offsets) X(align)
 
 enum {
 #define SKED_X(...) +1
@@ -232,7 +234,9 @@ void print_families(FILE *out);
  * well. */
 sked_status check_extensions(const arguments *a, bool candidates, sked_error *err);
 void complete_arguments(arguments *a); /* robust: what is resumed goes on where no log is given */
-bool to_stdout(const arguments *a);    /* -o -: standard output has the schedule and nothing else */
+/* The output that is a model and its extension, ".onnx"; NULL: none is. */
+const char *model_output(const arguments *a, const char **extension);
+bool to_stdout(const arguments *a); /* -o -: standard output has the schedule and nothing else */
 
 /* pipeline.c: sked robust, where the target takes pipelines. */
 sked_status robust_pipeline(arguments *a, const sked_robust_options *opt, sked_error *err);
@@ -271,15 +275,27 @@ typedef struct traffic {
 } traffic;
 sked_status count_traffic(const sked_problem *p, const sked_schedule *s, traffic *out, sked_error *err);
 
+/* model.c: what a model that is written needs, NAN where none is. */
+typedef struct model_memory {
+    double file_peak; /* peak memory with the operators in the order of the file */
+    double arena[2];  /* sked_report_data */
+} model_memory;
+sked_status file_order_peak(const arguments *a, const sked_problem *p, double *peak, sked_error *err);
+void print_model(const model_memory *m);
+void json_model_memory(json_out *j, const model_memory *m);
+
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);
 /*
  * Peak memory by device into *peak, the caller's. *peak stays as it is where neither a machine nor a memory
- * limit makes it worth a line.
+ * limit nor an arena makes it worth a line.
  */
 sked_status device_peaks(const sked_problem *p, const sked_schedule *s, double **peak, sked_error *err);
-/* One line a device, the first few: name and peak memory. Nothing where peak is NULL. */
-void print_devices(const sked_problem *p, const double *peak);
+/* One line a device, the first few: name, peak memory, arena. Nothing where peak is NULL. */
+void print_devices(const sked_problem *p, const sked_schedule *s, const double *peak);
+/* Of a schedule with addresses; of others nothing. */
+void print_arena(const sked_schedule *s, const sked_metrics *m);
+void json_arena(json_out *j, const sked_schedule *s, const sked_metrics *m);
 /* Of a pipeline that takes an input every cycle, by cycle; of other schedules none. Free bits with sked_free.
  */
 typedef struct registers {

@@ -14,7 +14,7 @@ const char *machine_name(const sked_machine *m, printable_text *buf)
 
 sked_status device_peaks(const sked_problem *p, const sked_schedule *s, double **peak, sked_error *err)
 {
-    if (p->devices == 0 || (p->machine == NULL && isinf(p->memory_limit)))
+    if (p->devices == 0 || (p->machine == NULL && isinf(p->memory_limit) && s->arena == NULL))
         return SKED_OK;
     double *all = malloc((size_t)p->devices * sizeof *all);
     if (all == NULL)
@@ -33,13 +33,15 @@ static void print_more(int64_t shown, int64_t count)
         printf("                 and %lld more\n", (long long)(count - shown));
 }
 
-void print_devices(const sked_problem *p, const double *peak)
+void print_devices(const sked_problem *p, const sked_schedule *s, const double *peak)
 {
     printable_text name;
-    char device[300], x[40], y[40];
+    char device[300], x[40], y[40], z[40];
     for (int32_t d = 0; peak != NULL && d < p->devices && d < most_lines; d++) {
         sked_problem_device_name(p, d, device, sizeof device);
         printf("  device         %s, peak memory %s", printable(device, &name), human(peak[d], x, sizeof x));
+        if (s->arena != NULL)
+            printf(", arena %s", human((double)s->arena[d], z, sizeof z));
         if (p->machine != NULL && sked_machine_device_memory(p->machine, d) < INFINITY)
             printf(" of %s", human(sked_machine_device_memory(p->machine, d), y, sizeof y));
         printf("\n");
@@ -63,6 +65,26 @@ void json_devices(json_out *j, const sked_problem *p, const double *peak)
     json_open(j, "device_memory", '[');
     for (int32_t d = 0; d < p->devices; d++)
         json_number(j, NULL, peak[d]);
+    json_close(j, ']');
+}
+
+void print_arena(const sked_schedule *s, const sked_metrics *m)
+{
+    char x[40];
+    if (s->arena != NULL)
+        printf("  arena          %s\n", human(m->arena, x, sizeof x));
+}
+
+void json_arena(json_out *j, const sked_schedule *s, const sked_metrics *m)
+{
+    if (s->arena == NULL)
+        return;
+    json_number(j, "arena", m->arena);
+    if (s->devices == 0)
+        return;
+    json_open(j, "device_arena", '[');
+    for (int32_t d = 0; d < s->devices; d++)
+        json_number(j, NULL, (double)s->arena[d]);
     json_close(j, ']');
 }
 

@@ -15,6 +15,37 @@ static const char *list_extensions(bool candidates, char *buf, size_t size)
     return buf;
 }
 
+/* Models that are written back, by extension; the format's name stands behind the point. */
+static const char *const models[] = {".onnx", ".tflite"};
+enum { n_models = sizeof models / sizeof *models };
+
+const char *model_output(const arguments *a, const char **extension)
+{
+    for (int i = 0; i < a->output.count; i++)
+        for (int k = 0; k < n_models; k++)
+            if (ends_with(a->output.at[i], models[k])) {
+                *extension = models[k];
+                return a->output.at[i];
+            }
+    return NULL;
+}
+
+/* What the report would refuse too, but before anything is searched. */
+static sked_status check_model(const arguments *a, sked_error *err)
+{
+    const char *extension, *path = model_output(a, &extension);
+    if (path == NULL)
+        return SKED_OK;
+    if (!ends_with(a->operand.at[0], extension) && (a->from == NULL || strcmp(a->from, extension + 1) != 0))
+        return fail(err, SKED_ERR_UNSUPPORTED,
+                    "-o %.200s: writes back the model that was read, and %.200s is no %s file", path,
+                    a->operand.at[0], extension);
+    if (a->machine == NULL && a->devices != 1)
+        return fail(err, SKED_ERR_UNSUPPORTED,
+                    "-o %.200s: a model runs its operators one after the other: add --devices 1", path);
+    return SKED_OK;
+}
+
 sked_status check_extensions(const arguments *a, bool candidates, sked_error *err)
 {
     for (int i = 0; i < a->output.count; i++) {
@@ -27,7 +58,7 @@ sked_status check_extensions(const arguments *a, bool candidates, sked_error *er
             return fail(err, SKED_ERR_ARGUMENT, "-o %.200s: the extension selects the writer: %s", path,
                         list_extensions(candidates, all, sizeof all));
     }
-    return SKED_OK;
+    return check_model(a, err);
 }
 
 bool to_stdout(const arguments *a)

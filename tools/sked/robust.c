@@ -347,6 +347,7 @@ static sked_status write_files(const arguments *a, const sked_problem *p, const 
     sked_report_data_init(&data);
     data.problem = p;
     data.schedule = m->schedule[m->best];
+    data.source = a->operand.at[0];
     data.method = m->label;
     data.lower_bound = m->lower_bound;
     data.seconds = r->seconds;

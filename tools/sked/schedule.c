@@ -103,9 +103,11 @@ typedef struct facts {
     double *peak, *units; /* peak memory by device, NULL: not worth a line; the most of each resource */
     registers bits;
     traffic traffic;
+    model_memory model;
 } facts;
 
-static sked_status find_facts(const sked_problem *p, const sked_schedule *s, facts *f, sked_error *err)
+static sked_status find_facts(const arguments *a, const sked_problem *p, const sked_schedule *s, facts *f,
+                              sked_error *err)
 {
     f->units = calloc((size_t)sked_graph_resource_count(p->graph) + 1, sizeof *f->units);
     if (f->units == NULL)
@@ -115,6 +117,8 @@ static sked_status find_facts(const sked_problem *p, const sked_schedule *s, fac
         st = device_peaks(p, s, &f->peak, err);
     if (st == SKED_OK)
         st = pipeline_registers(p, s, &f->bits, err);
+    if (st == SKED_OK)
+        st = file_order_peak(a, p, &f->model.file_peak, err);
     return st == SKED_OK ? count_traffic(p, s, &f->traffic, err) : st;
 }
 
@@ -173,6 +177,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     else
         json_null(&j, "ii");
     json_number(&j, "peak_memory", m->peak_memory);
+    json_arena(&j, r->schedule[0], m);
+    json_model_memory(&j, &f->model);
     json_registers(&j, &f->bits);
     json_number(&j, "resource", m->resource);
     json_number(&j, "communication", m->communication);
@@ -241,8 +247,10 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->memory_limit < INFINITY)
         printf(" of %s", human(p->memory_limit, x, sizeof x));
     printf("\n");
+    print_arena(r->schedule[0], m);
+    print_model(&f->model);
     print_registers(&f->bits);
-    print_devices(p, f->peak);
+    print_devices(p, r->schedule[0], f->peak);
     printf("  resource       %s", human(m->resource, x, sizeof x));
     print_units(s, f->units);
     if (f->traffic.bytes > 0)
@@ -260,7 +268,8 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         print_statistics(r);
 }
 
-static sked_status write_outputs(const arguments *a, const setup *s, const sked_result *r, sked_error *err)
+static sked_status write_outputs(const arguments *a, const setup *s, const sked_result *r,
+                                 model_memory *model, sked_error *err)
 {
     for (int i = 0; i < a->output.count; i++) {
         const char *path = a->output.at[i];
@@ -268,6 +277,8 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
         sked_report_data_init(&data);
         data.problem = &s->problem;
         data.schedule = r->schedule[0];
+        data.source = a->operand.at[0];
+        data.arena = model->arena;
         data.method = r->method;
         data.lower_bound = r->lower_bound;
         data.optimal = r->optimal;
@@ -322,7 +333,7 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
 {
     sked_metrics m = {.size = sizeof m};
     sked_diversity d = {.size = sizeof d};
-    facts f = {.peak = NULL};
+    facts f = {.model = {NAN, {NAN, NAN}}};
     sked_binding bound = {.size = sizeof bound};
     sked_status st = bind_all(a, &s->problem, r, &bound, err);
     if (st == SKED_OK)
@@ -331,11 +342,11 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
         st = sked_schedules_diversity(&s->problem, (const sked_schedule *const *)r->schedule, r->count, &d,
                                       err);
     if (st == SKED_OK)
-        st = write_outputs(a, s, r, err);
+        st = write_outputs(a, s, r, &f.model, err);
     if (st == SKED_OK && a->curve != NULL)
         st = sked_curve_write(r, a->curve, err);
     if (st == SKED_OK)
-        st = find_facts(&s->problem, r->schedule[0], &f, err);
+        st = find_facts(a, &s->problem, r->schedule[0], &f, err);
     if (st == SKED_OK && a->json)
         print_json(a, s, r, &m, &d, &f, &bound);
     else if (st == SKED_OK && !to_stdout(a))

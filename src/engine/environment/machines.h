@@ -11,9 +11,9 @@ typedef struct sked_i_machine_law {
 } sked_i_machine_law;
 
 /*
- * Three of four machines have transfers, log-uniform from 1/16 mean durations up. Edges get bytes, one size for
- * each producer, where the graph has none. Heterogeneous devices: two to four kinds that differ in speed, by
- * op as well, and sometimes in the ops they can run. Clear in any case.
+ * Three of four machines have transfers, log-uniform from 1/16 mean durations up. Edges get bytes, one size
+ * for each producer, where the graph has none. Heterogeneous devices: two to four kinds that differ in speed,
+ * by op as well, and sometimes in the ops they can run. Clear in any case.
  */
 SKED_MUST_CHECK sked_status sked_i_law_draw_machine(const sked_i_machine_law *law, const sked_graph *g,
                                                     sked_i_rng *rng, sked_i_platform *out, sked_error *err);

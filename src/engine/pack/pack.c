@@ -257,7 +257,7 @@ static sked_status improve(packer *p, sked_i_arena *arena, sked_error *err)
     for (int k = 0; k < p->e->threads; k++)
         SKED_TRY(make_worker(p, &p->worker[k], err));
     pack_in_order(p);
-    if (p->height < 0 || is_done(p))
+    if (p->height < 0 || is_done(p) || p->e->iterations == SKED_I_PACK_FIRST_FITS)
         goto cleanup;
     find_loads(p);
     SKED_TRY(search_on(p, err));

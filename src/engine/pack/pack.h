@@ -14,11 +14,13 @@ typedef struct sked_i_pack_buffers {
     const int64_t *fixed;        /* [count] a multiple of the alignment; -1: free. NULL: all are free */
 } sked_i_pack_buffers;
 
+enum { SKED_I_PACK_FIRST_FITS = -1 };
+
 typedef struct sked_i_pack_effort {
     int64_t capacity; /* ends as soon as the height is within; -1: the least height is sought */
     uint64_t seed;
     int threads;
-    int64_t iterations; /* rounds of search on each thread; 0: no bound */
+    int64_t iterations; /* rounds of search on each thread; 0: no bound. SKED_I_PACK_FIRST_FITS: none */
     const sked_i_limit *limit;
 } sked_i_pack_effort;
 

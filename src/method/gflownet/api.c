@@ -52,6 +52,8 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
         st = sked_i_lower(p, &low, err);
     if (st == SKED_OK && sked_i_has_memory_limit(&low.problem))
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler does not take memory limits");
+    if (st == SKED_OK && sked_i_has_addresses(p))
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler gives no addresses");
     if (st == SKED_OK)
         st = sked_problem_check(p, err);
     if (st == SKED_OK)

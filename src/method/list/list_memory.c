@@ -1,10 +1,11 @@
 /*
  * Objective memory: least memory first (engine/list/memory_sweep.h), forward and backward in time, with
- * budgets found by bisection. The plain earliest and latest schedules are offered too, so the result is never
- * worse than those.
+ * budgets found by bisection; on one device first the orders that memory limits are planned with. The plain
+ * earliest and latest schedules are offered too, so the result is never worse than those.
  */
 #include "engine/list/memory_sweep.h"
 #include "method/list/list_method.h"
+#include "method/memory_limits.h"
 
 enum { budgets = 10 };
 
@@ -90,6 +91,26 @@ cleanup:
     return st;
 }
 
+/* One device, once: the peak is that of an order. */
+static sked_status offer_order(sked_i_run *run, const sked_i_windows *w, sked_error *err)
+{
+    const sked_problem *p = run->problem;
+    const double work = 2e7, size = (double)p->graph->n_ops + (double)p->graph->n_edges + 1;
+    sked_status st = SKED_OK;
+    int32_t *order;
+    double *start, now = 0;
+    SKED_OWN(run->own, order, p->graph->n_ops);
+    SKED_OWN(run->own, start, p->graph->n_ops);
+    SKED_TRY(sked_i_memory_limits_order(run, (int64_t)fmin(4000, fmax(20, work / size)), order, err));
+    for (int32_t k = 0; k < p->graph->n_ops; k++) {
+        start[order[k]] = now;
+        now += sked_i_time(run->costs, order[k], 0);
+    }
+    st = sked_i_offer_starts(run, w, start, err);
+cleanup:
+    return st;
+}
+
 sked_status sked_i_list_memory(sked_i_run *run, const sked_problem *plan, const sked_i_windows *w,
                                sked_error *err)
 {
@@ -98,6 +119,8 @@ sked_status sked_i_list_memory(sked_i_run *run, const sked_problem *plan, const 
     bool ordered = true; /* no op may start before its predecessor */
     SKED_TRY(sked_i_offer_starts(run, w, w->early, err));
     SKED_TRY(sked_i_offer_starts(run, w, w->late, err));
+    if (run->problem->devices == 1 && run->problem->ii == 0)
+        SKED_TRY(offer_order(run, w, err));
     SKED_TRY(sked_i_dag_make(plan, NULL, false, true, &v, err));
     for (int64_t e = 0; e < v.out.ptr[v.n]; e++)
         ordered = ordered && v.out.lag[e] >= 0;

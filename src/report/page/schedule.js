@@ -39,6 +39,10 @@ Sked.section("schedule", (section, data) => {
         curveBox.append(more);
     }
 
+    const arenas = data.arenas.map((arena) => new Sked.Arena(arena, model, timeline, state));
+    const arenaBox = arenas.length === 0 ? null : h("div", { class: "curves", id: "arenas" },
+        h("h3", {}, "Addresses ", h("span", {}, "of the values that are held")), arenas.map((arena) => arena.box));
+
     /* ---------------------------------------------------------------- facts about an op */
 
     function facts(op, piece) {
@@ -69,10 +73,21 @@ Sked.section("schedule", (section, data) => {
             if (data.edgesKept) list.push(["Predecessors", few(model.predecessors(found.op))], ["Successors", few(model.successors(found.op))]);
             tip.replaceChildren(h("b", {}, model.name(found.op).slice(0, 200)), Sked.factTable(list));
         }
+        place(event);
+    };
+    function place(event) {
         const box = tip.getBoundingClientRect();
         tip.style.left = Math.max(4, Math.min(event.clientX + 16, innerWidth - box.width - 8)) + "px";
         tip.style.top = (event.clientY + 18 + box.height > innerHeight ? Math.max(4, event.clientY - box.height - 12) : event.clientY + 18) + "px";
-    };
+    }
+    for (const arena of arenas)
+        arena.hover = (k, event) => {
+            tip.hidden = k < 0;
+            tipOp = -1;
+            if (k < 0) return;
+            tip.replaceChildren(h("b", {}, model.name(arena.arena.op[k]).slice(0, 200)), Sked.factTable(arena.facts(k)));
+            place(event);
+        };
 
     const details = h("div", { class: "card", id: "details", hidden: true });
     const spoken = h("div", { class: "sr", "aria-live": "polite", style: "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)" });
@@ -171,7 +186,7 @@ Sked.section("schedule", (section, data) => {
     data.copies > 0 ? h("span", { class: "key" }, "next iterations are faint, dashed lines mark their starts") : null);
 
     const key = (name) => h("kbd", {}, name);
-    section.append(h("div", { class: "card" }, h("div", { class: "toolbar" }, tools), legend, gantt.box, curveBox,
+    section.append(h("div", { class: "card" }, h("div", { class: "toolbar" }, tools), legend, gantt.box, curveBox, arenaBox,
         h("p", { class: "help" }, "Wheel: zoom. Drag: move. Click: details. With the chart focused: ",
             key("+"), " ", key("−"), " zoom, ", key("←"), " ", key("→"), " ", key("↑"), " ", key("↓"), " move, ", key("0"), " all, ",
             key(","), " ", key("."), " previous and next op, ", key("["), " ", key("]"), " row height, ", key("/"), " search.")),
@@ -182,7 +197,7 @@ Sked.section("schedule", (section, data) => {
     const pen = document.createElement("canvas").getContext("2d");
     pen.font = Sked.font;
     const names = data.groups.flatMap((group) => [data.rows[group.first + group.rows - 1], group.name])
-        .concat(data.curves.flatMap((curve) => [curve.name, curve.capacity === null ? "" : Sked.Curve.peak(curve)]), data.deviceNames ? data.rows : []);
+        .concat(data.curves.flatMap((curve) => [curve.name, curve.capacity === null ? "" : Sked.Curve.peak(curve)]), data.arenas.map((arena) => arena.name), data.deviceNames ? data.rows : []);
     const widest = Math.max(...names.slice(0, 2000).map((name) => pen.measureText(name.slice(0, 60)).width), 84);
     timeline.gutter = Math.round(Math.min(widest, 190) + 20);
     new ResizeObserver(() => { gantt.resize(); timeline.redraw(); }).observe(gantt.box);
