@@ -18,7 +18,7 @@ static int32_t only_reader(const sked_graph *g, int32_t op)
     return one && sked_i_passes(g, g->succ_ptr[op]) ? g->edge_to[g->succ_ptr[op]] : -1;
 }
 
-void sked_i_tree_of(const sked_graph *g, sked_i_tree *tree)
+void sked_i_carry_of(const sked_graph *g, sked_i_carry *tree)
 {
     for (int32_t i = 0; i < g->n_ops; i++) {
         const char *const verilog = sked_graph_verilog(g, i);
@@ -32,10 +32,10 @@ void sked_i_tree_of(const sked_graph *g, sked_i_tree *tree)
     }
 }
 
-void sked_i_tree_begin(const sked_graph *g, sked_i_tree *tree, int32_t op)
+void sked_i_carry_begin(const sked_graph *g, sked_i_carry *tree, int32_t op)
 {
     const double operands = (double)(g->pred_ptr[op + 1] - g->pred_ptr[op]);
-    sked_i_tree *const t = &tree[op];
+    sked_i_carry *const t = &tree[op];
     t->most = fmax(2, operands);
     t->operands = t->most;
     t->largest = op;
@@ -49,7 +49,7 @@ void sked_i_tree_begin(const sked_graph *g, sked_i_tree *tree, int32_t op)
     }
 }
 
-void sked_i_tree_read(sked_i_tree *t, double time, int32_t from, const sked_i_tree *behind)
+void sked_i_carry_read(sked_i_carry *t, double time, int32_t from, const sked_i_carry *behind)
 {
     if (t->is_sum && behind != NULL && behind->merges) {
         t->operands += behind->operands - 1;
@@ -75,7 +75,7 @@ static int32_t levels(double operands)
     return n;
 }
 
-int32_t sked_i_tree_levels(const sked_i_tree *t)
+int32_t sked_i_carry_levels(const sked_i_carry *t)
 {
     return levels(t->operands) - levels(t->most);
 }

@@ -28,7 +28,7 @@ static double latest_value(sked_i_path_model *m, const sked_schedule *s, int32_t
     *before = -1;
     if (cuts != NULL)
         sked_i_cuts_begin(cuts);
-    sked_i_tree_begin(g, m->tree, op);
+    sked_i_carry_begin(g, m->tree, op);
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
         const int64_t e = g->pred_edge[k];
         const int32_t from = g->edge_from[e];
@@ -39,8 +39,8 @@ static double latest_value(sked_i_path_model *m, const sked_schedule *s, int32_t
             latest = m->arrival[from];
             *before = from;
         }
-        sked_i_tree_read(&m->tree[op], chains ? m->arrival[from] : 0, chains ? from : -1,
-                         chains ? &m->tree[from] : NULL);
+        sked_i_carry_read(&m->tree[op], chains ? m->arrival[from] : 0, chains ? from : -1,
+                          chains ? &m->tree[from] : NULL);
         if (cuts != NULL) {
             const sked_i_cut value = {chains ? m->arrival[from] : 0, chains ? from : -1, 1, {from}};
             sked_i_cuts_read(cuts, &value, chains && is_table(m, from) ? &m->cuts[from] : NULL);
@@ -58,7 +58,7 @@ static double delay_of(const sked_i_path_model *m, int32_t op)
     if (m->kind[op] < 0)
         return own;
     return fmax(0, m->mean[m->kind[m->tree[op].largest]] + m->mean[SKED_I_PATH_FAN_OUT] * m->fan_out[op] +
-                       m->mean[SKED_I_PATH_LEVEL] * sked_i_tree_levels(&m->tree[op]) + m->extra[op]);
+                       m->mean[SKED_I_PATH_LEVEL] * sked_i_carry_levels(&m->tree[op]) + m->extra[op]);
 }
 
 double sked_i_path_overhead(const sked_i_path_model *m)
@@ -127,7 +127,7 @@ static double features(const sked_i_path_model *m, int32_t op, double *x)
             known += own;
         } else {
             x[m->kind[m->tree[i].largest]]++;
-            x[SKED_I_PATH_LEVEL] += sked_i_tree_levels(&m->tree[i]);
+            x[SKED_I_PATH_LEVEL] += sked_i_carry_levels(&m->tree[i]);
             x[SKED_I_PATH_FAN_OUT] += m->fan_out[i];
         }
     }
@@ -341,7 +341,7 @@ sked_status sked_i_path_open(sked_i_path_model *m, const sked_problem *p, bool l
     SKED_OWN0(&m->arena, m->weight, most);
     SKED_OWN0(&m->arena, m->side, 2 * most);
     SKED_OWN0(&m->arena, m->tree, g->n_ops);
-    sked_i_tree_of(g, m->tree);
+    sked_i_carry_of(g, m->tree);
     find_kinds(m);
     for (int32_t i = 0; learn && m->cuts == NULL && i < g->n_ops; i++)
         if (sked_i_is_gate(g, i))

@@ -30,7 +30,7 @@ typedef struct sked_i_path_model {
     double *fan_out;               /* [ops] logarithm of the readers, base 2 */
     double *extra;                 /* [ops] what stands out */
     sked_i_cuts *cuts;             /* [ops] of gates; NULL: there are none, or tables are not counted */
-    sked_i_tree *tree;             /* [ops] of sums and products */
+    sked_i_carry *tree;            /* [ops] of sums and products */
     double *delay, *arrival; /* [ops] work space of the chain at hand: after its last input, in its cycle */
     int32_t *before;         /* [ops] the op before it in its longest chain, -1: none */
     double *matrix, *side;   /* [2 * count * count], [2 * count]: the second halves are factor and solution */
