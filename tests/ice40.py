@@ -5,6 +5,7 @@ Usage: ice40.py SKED SOURCE_FOLDER [PART]; PART runs only tests with it in their
 """
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,55 @@ def learns_the_truth(folder):
     same = [robust("ice40", "--clock", "14.1", "--measurements", "5", "--json", env=env) for _ in range(2)]
     for x in ("stages", "runs", "model", "critical_path"):
         assert json.loads(same[0])[x] == json.loads(same[1])[x]
+
+
+# One that merges what one sum of the same cycle reads, and nothing else: 2 ns of a stage, 2.5 of a carry, 1 of each level of a tree
+# in which three operands become two; a product has 16 of them.
+TREES = f"""#!{sys.executable}
+import json, re
+text = open("p.v").read().split("module bench")[0]
+wires = re.findall(r"^  wire (?:\\[.*?\\] )?(\\S+) = (.*);", text, re.M)
+takes = re.findall(r"^    \\S+ <= (\\S+);", text, re.M) + re.findall(r"^  assign \\S+ = (\\S+);", text, re.M)
+reads = {{name: re.findall(r"o\\d[\\w$]*", expression) for name, expression in wires}}
+sums = {{name for name, expression in wires if "+" in expression}}
+readers = lambda x: [y for y in reads if x in reads[y]]
+merges = lambda x: x in reads and x not in takes and len(readers(x)) == 1 and readers(x)[0] in sums
+size, latest, at = {{}}, {{}}, {{}}
+for name, _ in wires:
+    trees = [x for x in reads[name] if name in sums and merges(x)]
+    size[name] = sum(size[x] if x in trees else 1 for x in reads[name]) if name in sums else 16
+    latest[name] = max(latest[x] if x in trees else at.get(x, 0) for x in reads[name])
+    rows, at[name] = size[name], latest[name] + 2.5
+    while rows > 2:
+        rows, at[name] = rows - rows // 3, at[name] + 1
+cell = lambda x: "dut." + x + "_SB_LUT4_O_LC"
+last = max((x for x in takes if x in at), key=lambda x: at[x])
+path = [{{"delay": 2, "to": {{"cell": "in_SB_DFFE_Q_1_DFFLC"}}}}, {{"delay": at[last], "to": {{"cell": cell(last)}}}}]
+ends = [{{"cell": cell(x), "delay": 2 + at[x]}} for x in takes if x in at]
+json.dump({{"critical_paths": [{{"from": "posedge clk", "to": "posedge clk", "path": path}}],
+            "detailed_net_timings": [{{"net": "n", "endpoints": ends}}]}}, open("r.json", "w"))
+"""
+
+
+def mixed(path):
+    """Sums of products, sums of sums, products of sums; some values are read twice."""
+    pick = random.Random(5)
+    rows = [f"  x{i} [label={pick.choice(['mul', 'add', 'add'])}];" for i in range(24)]
+    edges = {(j, i) for i in range(4, 24) for j in pick.sample(range(max(0, i - 5), i), 2)}
+    rows += [f"  x{a} -> x{b};" for a, b in sorted(edges)]
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\n".join(["digraph mixed {", *rows, "}", ""]))
+    return path
+
+
+@test
+def sums_are_merged_into_trees(folder):
+    env, graph = tools(folder, TREES), mixed(f"{folder}/mixed.dot")
+    for clock in (14, 18, 22):
+        told = json.loads(robust("ice40", "--clock", str(clock), "--measurements", "9", "--json", env=env, graph=graph))
+        assert told["met"] and told["measurements"] >= 3, told
+        for run in told["runs"][5:] or told["runs"][-1:]:
+            assert abs(run["expected"] / run["time"] - 1) < 0.05, told["runs"]
 
 
 # One of gates: 1.2 ns of a stage, 1 ns of each table of four inputs in the least deep covering of it, by all cuts there are.

@@ -61,13 +61,14 @@ static void add_ops(const sked_i_view *v, sked_i_buffer *b)
 {
     const sked_graph *g = v->graph;
     const int32_t n = g->n_ops;
+    double begin, end;
     if (g->op_names.count > 0)
         COLUMN(b, "names", n, sked_i_buffer_json(b, sked_i_names_at(&g->op_names, (int32_t)i)));
     COLUMN(b, "types", g->n_types, sked_i_buffer_json(b, sked_i_names_at(&g->type_names, (int32_t)i)));
     if (g->n_types > 0)
         COLUMN(b, "type", n, sked_i_buffer_int(b, g->type[i]));
-    COLUMN(b, "start", n, add_number(b, v->schedule->start[i]));
-    COLUMN(b, "duration", n, add_number(b, g->duration[i]));
+    COLUMN(b, "start", n, (sked_i_view_drawn(v, (int32_t)i, &begin, &end), add_number(b, begin)));
+    COLUMN(b, "duration", n, (sked_i_view_drawn(v, (int32_t)i, &begin, &end), add_number(b, end - begin)));
     COLUMN(b, "slack", n, add_number(b, v->slack[i]));
     COLUMN(b, "color", n, sked_i_buffer_int(b, v->color[i]));
     if (v->schedule->device != NULL)
@@ -96,9 +97,12 @@ static void add_edges(const sked_i_view *v, sked_i_buffer *b)
 static double wait_over(const sked_i_view *v, int64_t k)
 {
     const sked_i_chain_op *to = &v->chain[k];
-    if (to->link == SKED_I_LINK_EDGE)
+    double begin, end = 0;
+    if (to->link == SKED_I_LINK_EDGE && !v->in_cycles)
         return v->schedule->start[v->chain[k - 1].op] + v->graph->edge_lag[to->edge];
-    return k > 0 ? sked_i_view_finish(v, v->chain[k - 1].op) : 0;
+    if (k > 0)
+        sked_i_view_drawn(v, v->chain[k - 1].op, &begin, &end);
+    return end;
 }
 
 static void add_rows(const sked_i_view *v, sked_i_buffer *b)

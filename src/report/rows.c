@@ -138,14 +138,21 @@ static int by_row(const void *x, const void *y)
     return a->op < b->op ? -1 : a->op > b->op;
 }
 
+void sked_i_view_drawn(const sked_i_view *v, int32_t op, double *begin, double *end)
+{
+    *begin = v->schedule->start[op];
+    *end = sked_i_view_finish(v, op);
+    if (v->in_cycles && sked_i_is_combinational(v->graph, op)) {
+        *begin += v->schedule->phase[op] / v->problem->clock;
+        *end = *begin + sked_i_delay_in(v->graph, op) / v->problem->clock;
+    }
+}
+
 static void add_bar(sked_i_view *v, int32_t op, int32_t row, double demand)
 {
     sked_i_bar *const b = &v->bar[v->n_bars++];
-    *b = (sked_i_bar){v->schedule->start[op], sked_i_view_finish(v, op), demand, op, row, 1};
-    if (v->in_cycles && sked_i_is_combinational(v->graph, op)) {
-        b->start += v->schedule->phase[op] / v->problem->clock;
-        b->finish = b->start + sked_i_delay_in(v->graph, op) / v->problem->clock;
-    }
+    *b = (sked_i_bar){0, 0, demand, op, row, 1};
+    sked_i_view_drawn(v, op, &b->start, &b->finish);
     v->last = fmax(v->last, b->finish);
 }
 

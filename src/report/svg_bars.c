@@ -317,8 +317,9 @@ static void draw_chain(const sked_i_panel *p)
     for (int32_t k = 1; k < v->n_chain && drawn < max_links; k++) {
         const sked_i_chain_op *to = &v->chain[k], *from = &v->chain[k - 1];
         const sked_i_bar *a = &v->bar[v->op_bar[from->op]], *b = &v->bar[v->op_bar[to->op]];
-        const double leave =
-            to->link == SKED_I_LINK_EDGE ? a->start + v->graph->edge_lag[to->edge] : a->finish;
+        const double leave = to->link == SKED_I_LINK_EDGE && !v->in_cycles
+                                 ? a->start + v->graph->edge_lag[to->edge]
+                                 : a->finish;
         const double x0 = sked_i_panel_x(p, fmax(0, leave)), x1 = sked_i_panel_x(p, b->start);
         const double y0 = sked_i_panel_y(p, a->row) + p->row_height / 2;
         const double y1 = sked_i_panel_y(p, b->row) + p->row_height / 2;

@@ -112,6 +112,8 @@ static inline int32_t sked_i_bar_row(const sked_i_bar *b, int32_t iteration)
 {
     return b->row + iteration % b->lanes;
 }
+/* From when to when an op is drawn. */
+void sked_i_view_drawn(const sked_i_view *v, int32_t op, double *begin, double *end);
 static inline double sked_i_view_finish(const sked_i_view *v, int32_t op)
 {
     return v->schedule->start[op] + v->graph->duration[op];

@@ -187,14 +187,16 @@ static sked_status add_choice(loop *l, const sked_problem *p, double bias, sked_
     return SKED_OK;
 }
 
-/* Periods around the one that just meets the clock by a model, longer ones where no op would fit. */
-static sked_status try_periods(loop *l, sked_i_path_model *m, int count, double bias, sked_error *err)
+/* Periods around the one that just meets the clock by a model, with delays as in a schedule (NULL: in one
+ * cycle), longer ones where no op would fit. */
+static sked_status try_periods(loop *l, sked_i_path_model *m, const sked_schedule *s, int count, double bias,
+                               sked_error *err)
 {
     sked_problem p = *l->problem;
     sked_graph *g = NULL;
     sked_status st = SKED_OK;
     double longest = 0;
-    SKED_TRY(fitted_graph(m, NULL, &g, err));
+    SKED_TRY(fitted_graph(m, s, &g, err));
     p.graph = g;
     for (int32_t i = 0; i < g->n_ops; i++)
         longest = fmax(longest, fmax(sked_i_delay_in(g, i), sked_i_delay_out(g, i)));
@@ -215,9 +217,12 @@ static sked_status find_choices(loop *l, sked_error *err)
     sked_status st = SKED_OK;
     double bias, deviation;
     look_back(l, &bias, &deviation);
-    SKED_TRY(try_periods(l, &l->model, l->model.learn ? PERIODS / 2 : PERIODS, bias, err));
+    const sked_schedule *const best = l->best >= 0 ? l->trial[l->best].told.schedule : NULL;
+    SKED_TRY(try_periods(l, &l->model, NULL, l->model.learn ? PERIODS / 2 : PERIODS, bias, err));
     if (l->model.learn)
-        SKED_TRY(try_periods(l, &l->plain, PERIODS / 2, bias, err));
+        SKED_TRY(try_periods(l, &l->plain, NULL, PERIODS / 4, bias, err));
+    if (l->model.learn) /* what is merged in a cycle depends on what else is in it */
+        SKED_TRY(try_periods(l, &l->model, best, PERIODS / 4, bias, err));
     for (int k = 0; k < l->choices; k++)
         l->choice[k].deviation =
             sqrt(deviation * deviation + l->choice[k].deviation * l->choice[k].deviation);
@@ -351,7 +356,10 @@ static sked_status tell_parameters(const loop *l, sked_pipeline_result *r, sked_
     for (int32_t k = 0; k < m->count; k++) {
         sked_robust_parameter *p = &r->parameter[k];
         const char *type = k >= SKED_I_PATH_TYPES ? sked_graph_op_type(g, m->example[k]) : "";
-        const char *const name = !m->learn ? "factor" : k == SKED_I_PATH_OVERHEAD ? "overhead" : "fan-out";
+        const char *const name = !m->learn                   ? "factor"
+                                 : k == SKED_I_PATH_OVERHEAD ? "overhead"
+                                 : k == SKED_I_PATH_FAN_OUT  ? "fan-out"
+                                                             : "level";
         if (k >= SKED_I_PATH_TYPES && m->cuts != NULL && sked_i_is_gate(g, m->example[k]))
             snprintf(p->name, sizeof p->name, "table");
         else if (k >= SKED_I_PATH_TYPES)

@@ -19,7 +19,7 @@ static bool is_chained(const sked_graph *g, const sked_schedule *s, int64_t e)
            (s == NULL || s->start[g->edge_to[e]] == s->start[g->edge_from[e]] + g->edge_lag[e]);
 }
 
-/* When the last value that op reads is there; of a gate also how tables come to it. */
+/* When the last value that op reads is there; of a gate also how tables come to it, of a sum its tree. */
 static double latest_value(sked_i_path_model *m, const sked_schedule *s, int32_t op, int32_t *before)
 {
     const sked_graph *g = m->problem->graph;
@@ -28,6 +28,7 @@ static double latest_value(sked_i_path_model *m, const sked_schedule *s, int32_t
     *before = -1;
     if (cuts != NULL)
         sked_i_cuts_begin(cuts);
+    sked_i_carry_begin(g, m->tree, op);
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
         const int64_t e = g->pred_edge[k];
         const int32_t from = g->edge_from[e];
@@ -38,6 +39,8 @@ static double latest_value(sked_i_path_model *m, const sked_schedule *s, int32_t
             latest = m->arrival[from];
             *before = from;
         }
+        sked_i_carry_read(&m->tree[op], chains ? m->arrival[from] : 0, chains ? from : -1,
+                          chains ? &m->tree[from] : NULL);
         if (cuts != NULL) {
             const sked_i_cut value = {chains ? m->arrival[from] : 0, chains ? from : -1, 1, {from}};
             sked_i_cuts_read(cuts, &value, chains && is_table(m, from) ? &m->cuts[from] : NULL);
@@ -46,7 +49,7 @@ static double latest_value(sked_i_path_model *m, const sked_schedule *s, int32_t
     return latest;
 }
 
-/* Of an op by itself, or of the table whose output is the gate. */
+/* Of an op by itself, of the table whose output is the gate, or of the tree that ends with the sum. */
 static double delay_of(const sked_i_path_model *m, int32_t op)
 {
     const double own = sked_i_delay_in(m->problem->graph, op);
@@ -54,7 +57,8 @@ static double delay_of(const sked_i_path_model *m, int32_t op)
         return own * m->mean[SKED_I_PATH_OVERHEAD];
     if (m->kind[op] < 0)
         return own;
-    return fmax(0, m->mean[m->kind[op]] + m->mean[SKED_I_PATH_FAN_OUT] * m->fan_out[op] + m->extra[op]);
+    return fmax(0, m->mean[m->kind[m->tree[op].largest]] + m->mean[SKED_I_PATH_FAN_OUT] * m->fan_out[op] +
+                       m->mean[SKED_I_PATH_LEVEL] * sked_i_carry_levels(&m->tree[op]) + m->extra[op]);
 }
 
 double sked_i_path_overhead(const sked_i_path_model *m)
@@ -70,7 +74,11 @@ double sked_i_path_chain(sked_i_path_model *m, const sked_schedule *s)
         const int32_t i = g->topo[k];
         const double latest = latest_value(m, s, i, &m->before[i]);
         double through = latest + (m->delay[i] = delay_of(m, i));
-        if (is_table(m, i)) {
+        if (m->learn && (m->tree[i].is_sum || m->tree[i].is_product)) {
+            m->before[i] = m->tree[i].last;
+            through = m->tree[i].latest + m->delay[i];
+            m->delay[i] = fmax(0, through - latest);
+        } else if (is_table(m, i)) {
             const sked_i_cut *const cut = sked_i_cuts_best(&m->cuts[i]);
             m->before[i] = cut->last;
             through = fmax(latest, cut->latest + m->delay[i]);
@@ -118,7 +126,8 @@ static double features(const sked_i_path_model *m, int32_t op, double *x)
         } else if (m->kind[i] < 0) {
             known += own;
         } else {
-            x[m->kind[i]]++;
+            x[m->kind[m->tree[i].largest]]++;
+            x[SKED_I_PATH_LEVEL] += sked_i_carry_levels(&m->tree[i]);
             x[SKED_I_PATH_FAN_OUT] += m->fan_out[i];
         }
     }
@@ -145,7 +154,7 @@ static double weight_of(const sked_i_path_model *m, int32_t op, double time, dou
     const double overhead = sked_i_path_overhead(m),
                  near = (overhead + m->arrival[op]) / (overhead + longest);
     return sked_i_path_weight(m->problem->clock, time) *
-           (m->cuts != NULL && longest > 0 ? near * near * near * near * near * near * near * near : 1);
+           (longest > 0 ? near * near * near * near * near * near * near * near : 1);
 }
 
 /* Rows of all runs; residuals with the parameters as they are. */
@@ -288,6 +297,8 @@ static void find_kinds(sked_i_path_model *m)
         }
         m->kind[i] = k;
         m->prior[k] = fmax(m->prior[k], sked_i_delay_in(g, i));
+        if (m->tree[i].is_sum) /* most of what it takes is its carry, and the way to it */
+            m->prior[SKED_I_PATH_LEVEL] = fmax(m->prior[SKED_I_PATH_LEVEL], m->prior[k] / 4);
     }
 }
 
@@ -329,6 +340,8 @@ sked_status sked_i_path_open(sked_i_path_model *m, const sked_problem *p, bool l
     SKED_OWN0(&m->arena, m->mean, most);
     SKED_OWN0(&m->arena, m->weight, most);
     SKED_OWN0(&m->arena, m->side, 2 * most);
+    SKED_OWN0(&m->arena, m->tree, g->n_ops);
+    sked_i_carry_of(g, m->tree);
     find_kinds(m);
     for (int32_t i = 0; learn && m->cuts == NULL && i < g->n_ops; i++)
         if (sked_i_is_gate(g, i))

@@ -8,9 +8,16 @@
 #define SKED_ROBUST_PIPELINE_MODEL_H
 #include "base/arena.h"
 #include "problem/chaining.h"
+#include "robust/carry_save.h"
 #include "robust/covering.h"
 
-enum { SKED_I_PATH_OVERHEAD, SKED_I_PATH_FAN_OUT, SKED_I_PATH_TYPES, SKED_I_PATH_MOST = 256 };
+enum {
+    SKED_I_PATH_OVERHEAD,
+    SKED_I_PATH_FAN_OUT,
+    SKED_I_PATH_LEVEL,
+    SKED_I_PATH_TYPES,
+    SKED_I_PATH_MOST = 256
+};
 
 typedef struct sked_i_path_model {
     sked_i_arena arena;
@@ -23,6 +30,7 @@ typedef struct sked_i_path_model {
     double *fan_out;               /* [ops] logarithm of the readers, base 2 */
     double *extra;                 /* [ops] what stands out */
     sked_i_cuts *cuts;             /* [ops] of gates; NULL: there are none, or tables are not counted */
+    sked_i_carry *tree;            /* [ops] of sums and products */
     double *delay, *arrival; /* [ops] work space of the chain at hand: after its last input, in its cycle */
     int32_t *before;         /* [ops] the op before it in its longest chain, -1: none */
     double *matrix, *side;   /* [2 * count * count], [2 * count]: the second halves are factor and solution */

@@ -13,7 +13,7 @@ Sked.Model = class {
         data.groups.forEach((group, index) => this.rowGroup.fill(index, group.first, group.first + group.rows));
         this.indexEdges();
         this.layers = this.iterationLayers();
-        this.folded = data.ii > 0 ? this.foldedLayer() : null;
+        this.folded = data.copies > 0 ? this.foldedLayer() : null;
         this.opRow = new Int32Array(this.count).fill(-1);
         for (let b = data.bars.op.length - 1; b >= 0; b--) this.opRow[data.bars.op[b]] = data.bars.row[b];
     }

@@ -167,7 +167,7 @@ Sked.section("schedule", (section, data) => {
             h("button", { id: "fit", type: "button", onclick: () => { timeline.fit(); gantt.fitRows(); } }, "Fit")),
         toggle({ id: "critical" }, (on) => { state.critical = on; }, "Critical chain"),
     ];
-    if (data.ii > 0) {
+    if (data.copies > 0) {
         const modes = [["iterations", "Iterations"], ["folded", "Steady state"]].map(([id, text]) =>
             h("button", { id, type: "button", "aria-pressed": String(id === "iterations"), onclick: () => mode(id === "folded") }, text));
         function mode(folded) {
@@ -183,7 +183,7 @@ Sked.section("schedule", (section, data) => {
             h("i", { style: `background:${data.palette[entry.color]}` }), `${entry.name} (${number(entry.ops)})`)),
     h("span", { class: "key" }, h("i", { class: "critical" }), "critical chain"),
     data.groups.some((group) => group.limited) ? h("span", { class: "key" }, h("i", { class: "idle" }), "idle") : null,
-    data.ii > 0 ? h("span", { class: "key" }, "next iterations are faint, dashed lines mark their starts") : null);
+    data.copies > 0 ? h("span", { class: "key" }, "next iterations are faint, dashed lines mark their starts") : null);
 
     const key = (name) => h("kbd", {}, name);
     section.append(h("div", { class: "card" }, h("div", { class: "toolbar" }, tools), legend, gantt.box, curveBox, arenaBox,
