@@ -140,7 +140,7 @@ __all__ = [
     "validate",
 ]
 
-_RUNTIMES = ("command", "onnxruntime", "profile", "torch")
+_RUNTIMES = ("command", "executorch", "onnxruntime", "profile", "torch")
 
 
 def __getattr__(name: str) -> Any:
