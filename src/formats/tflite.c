@@ -173,6 +173,17 @@ typedef struct reader {
     int32_t last_with_state; /* op, -1: none yet */
 } reader;
 
+/* A text of the file: one that a C string can hold. */
+static void add_text(reader *r, sked_i_flat_list text, sked_i_buffer *out)
+{
+    const char *from = r->m.flat.source->text + text.at;
+    const char *zero = text.count > 0 ? memchr(from, 0, (size_t)text.count) : NULL;
+    if (zero != NULL)
+        sked_i_flat_broken(&r->m.flat, text.at + (zero - from), "a name has a zero byte");
+    else
+        sked_i_buffer_add(out, from, (size_t)text.count);
+}
+
 /* The code that the operator names; its type as text goes to r->type. */
 static uint64_t read_type(reader *r, const sked_i_tflite_operator *o)
 {
@@ -191,7 +202,7 @@ static uint64_t read_type(reader *r, const sked_i_tflite_operator *o)
     const char *name = sked_i_tflite_operator_name(code);
     r->type.size = 0;
     if (custom.count > 0)
-        sked_i_buffer_add(&r->type, f->source->text + custom.at, (size_t)custom.count);
+        add_text(r, custom, &r->type);
     else if (name != NULL)
         sked_i_buffer_text(&r->type, name);
     else
@@ -208,9 +219,10 @@ static void name_op(reader *r, const sked_i_tflite_operator *o, int32_t i)
     for (int64_t k = 0; k < o->outputs.count && name->size == 0; k++) {
         const int32_t t = sked_i_flat_int(&r->m.flat, o->outputs, k);
         if (t >= 0)
-            sked_i_buffer_add(name, r->m.flat.source->text + r->m.tensor[t].name.at,
-                              (size_t)r->m.tensor[t].name.count);
+            add_text(r, r->m.tensor[t].name, name);
     }
+    if (r->m.flat.status != SKED_OK)
+        return;
     if (name->size == 0)
         sked_i_buffer_format(name, "%s_%d", r->type.data, (int)i);
     while (!name->failed && sked_builder_find_op(r->b, name->data) >= 0)
@@ -311,6 +323,8 @@ static sked_status add_op(reader *r, int32_t i)
         return m->flat.status;
     if (!r->type.failed)
         name_op(r, &o, i);
+    if (m->flat.status != SKED_OK)
+        return m->flat.status;
     if (r->type.failed || r->name.failed)
         return sked_i_no_memory(err);
     SKED_BUILD(m->flat.source, NULL,
