@@ -286,7 +286,8 @@ def real_tools(folder):
     told = json.loads(done.stdout)
     # by the library's delays a stage has one sum, and there are four registers of 16 bits between the five
     assert told["met"] and told["value"] <= 32, told
-    assert told["model"]["overhead"] > 1 and told["model"]["add 16"] < 3, told["model"]
+    # what a first sum takes is for the fit to share out; another one behind it takes far less
+    assert 0.3 < told["model"]["level"] < 2 and 3 < told["model"]["overhead"] + told["model"]["add 16"] < 5, told["model"]
 
 
 frame.end()
