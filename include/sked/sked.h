@@ -898,6 +898,7 @@ typedef struct sked_buffer_columns {
 } sked_buffer_columns;
 SKED_INIT_OUTPUT(sked_buffer_columns)
 
+/* A table of buffers that was read; read-only, so any thread may use it. */
 typedef struct sked_buffers sked_buffers;
 /* Reads a CSV file of buffers; path "-" is standard input. Errors: IO, FORMAT, MEMORY. */
 SKED_API SKED_MUST_CHECK sked_status sked_buffers_read(const char *path, sked_buffers **out, sked_error *err);
