@@ -206,7 +206,7 @@ def log_lines(folder):
     asked = expect(run("schedule", path("cholesky.json"), "--devices", 4, "--time-limit", 0.5, "--log", 1), 0)
     assert "driver: auto starts" in asked.stderr and "new incumbent" in asked.stderr, asked.stderr[:500]
     assert "auto starts" not in asked.stdout, asked.stdout
-    more = run("schedule", path("cholesky.json"), "--devices", 4, "--method", "gaus", "--log", 2)
+    more = run("schedule", path("cholesky.json"), "--devices", 4, "--method", "search", "--time-limit", 0.3, "--log", 2)
     if more.returncode != 0:
         expect(more, 6, "make debug")
     expect(run("schedule", path("cholesky.json"), "--devices", 4, "--log", 9), 2, "--log")
