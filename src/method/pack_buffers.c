@@ -30,21 +30,12 @@ static sked_status check_options(const sked_pack_options *opt, sked_error *err)
     return SKED_OK;
 }
 
-static int64_t common(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Both alignments at once, for every buffer. */
 static sked_status align_all(const sked_buffer_columns *b, int64_t align, int64_t *alignment, sked_error *err)
 {
     for (int64_t i = 0; i < b->count; i++) {
-        const int64_t own = b->alignment != NULL ? b->alignment[i] : 1, factor = own / common(own, align);
+        const int64_t own = b->alignment != NULL ? b->alignment[i] : 1,
+                      factor = own / sked_i_pack_common(own, align);
         if (factor > (((int64_t)1 << 53) - 1) / align)
             return sked_i_fail(err, SKED_ERR_ARGUMENT,
                                "buffer '%s': alignments %lld and %lld have no common multiple "

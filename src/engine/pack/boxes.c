@@ -75,29 +75,19 @@ static void cut_sections(const sked_i_keyed *at, int64_t count, const sked_i_pac
     }
 }
 
-static int64_t common(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Packed down, a box lies on another one, at a fixed offset or at a multiple of its alignment. */
 static void find_steps(const sked_i_pack_buffers *b, sked_i_boxes *x)
 {
     for (int32_t i = 0; i < x->n; i++) {
         const sked_i_box *y = &x->box[i];
-        x->step = common(x->step, y->fixed >= 0 ? y->fixed : y->alignment);
-        x->unit = common(x->unit, y->size);
+        x->step = sked_i_pack_common(x->step, y->fixed >= 0 ? y->fixed : y->alignment);
+        x->unit = sked_i_pack_common(x->unit, y->size);
         if (y->fixed < 0 && y->alignment > 1)
-            x->unit = common(x->unit, y->alignment);
+            x->unit = sked_i_pack_common(x->unit, y->alignment);
     }
     for (int64_t i = 0; i < b->count; i++)
         if (fixed_of(b, i) >= 0)
-            x->unit = common(x->unit, fixed_of(b, i));
+            x->unit = sked_i_pack_common(x->unit, fixed_of(b, i));
     x->step += x->step == 0;
     x->unit += x->unit == 0;
 }

@@ -38,4 +38,14 @@ typedef struct sked_i_packing {
  */
 SKED_MUST_CHECK sked_status sked_i_pack(const sked_i_pack_buffers *b, const sked_i_pack_effort *e,
                                         int64_t *offset, sked_i_packing *out, sked_error *err);
+/* Greatest common divisor; whole, where sked_i_gcd is for times. */
+static inline int64_t sked_i_pack_common(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 #endif
